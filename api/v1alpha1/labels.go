@@ -1,0 +1,31 @@
+package v1alpha1
+
+// Labels and annotations that mcptasks sets or reads.
+const (
+	// LabelTenant on a namespace names the tenant that owns it. A namespace without it is never used for tasks.
+	LabelTenant = "mcptasks.dev/owner"
+	// LabelTool on MCPTasks, Jobs and pods is the metadata.name of the MCPTool that was called.
+	LabelTool = "mcptasks.dev/tool"
+	// LabelTask on Jobs and pods is the name of the MCPTask, which is also the task id on the wire.
+	LabelTask = "mcptasks.dev/task"
+	// LabelOwner on MCPTasks is a hash of the creator's issuer and subject, an index for lists; the authority is
+	// spec.owner.
+	LabelOwner = "mcptasks.dev/owner"
+	// AnnotationArguments on pods carries the call's arguments to /mcp/arguments.json, byte for byte.
+	AnnotationArguments = "mcptasks.dev/arguments"
+	// AnnotationTraceparent on Jobs and pods is the W3C trace context of the call, where the caller sent one.
+	AnnotationTraceparent = "mcptasks.dev/traceparent"
+	// AnnotationUnsafe on an MCPTool accepts, as a comma-separated list, checks that would otherwise make the tool not
+	// Ready: "shell" (an argument is expanded inside a shell script string) and "dash" (an argument that may begin with
+	// "-" stands as an argv element of its own).
+	AnnotationUnsafe = "mcptasks.dev/allow-unsafe"
+)
+
+// Limits that hold for every object of this API.
+const (
+	// MaxArgumentsBytes is the most a call's arguments may take, as JSON.
+	MaxArgumentsBytes = 128 << 10
+	// MaxResultBytes is the most a task's stored result may take, as JSON. It leaves room for the rest of the object
+	// below the 1.5 MiB that etcd accepts.
+	MaxResultBytes = 1 << 20
+)

@@ -1,0 +1,48 @@
+package v1alpha1
+
+// Reasons of an MCPTask (status.reason). docs/reference/states.md lists the rules that lead to them; a test holds both together.
+const (
+	// ReasonQueued: accepted; the Job has no pod yet.
+	ReasonQueued = "Queued"
+	// ReasonStarting: there is a pod, its main container does not run yet; the message says what it waits for.
+	ReasonStarting = "Starting"
+	// ReasonRunning: the main container runs.
+	ReasonRunning = "Running"
+	// ReasonCancelling: somebody asked to cancel; the pods are being stopped.
+	ReasonCancelling = "Cancelling"
+	// ReasonAwaitingInput: a question is open.
+	ReasonAwaitingInput = "AwaitingInput"
+
+	// ReasonSucceeded: the main container exited with 0.
+	ReasonSucceeded = "Succeeded"
+	// ReasonToolError: the main container exited with another code.
+	ReasonToolError = "ToolError"
+	// ReasonOOMKilled: the main container was killed because it ran out of memory.
+	ReasonOOMKilled = "OOMKilled"
+	// ReasonDeadlineExceeded: the pod ran longer than execution.deadline.
+	ReasonDeadlineExceeded = "DeadlineExceeded"
+	// ReasonInvalidOutput: the output does not fit outputSchema.
+	ReasonInvalidOutput = "InvalidOutput"
+
+	// ReasonImagePullFailed: the image could not be pulled by startupDeadline.
+	ReasonImagePullFailed = "ImagePullFailed"
+	// ReasonCannotStart: the container could not be created or started by startupDeadline.
+	ReasonCannotStart = "CannotStart"
+	// ReasonUnschedulable: no node took the pod by startupDeadline.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonQuotaExceeded: a quota kept the pod or the task from being created.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonRejected: the API server refused the Job or its pod.
+	ReasonRejected = "Rejected"
+	// ReasonDisrupted: the pod was evicted, preempted or lost with its node.
+	ReasonDisrupted = "Disrupted"
+	// ReasonOutcomeUnknown: pod or Job were gone before their outcome was read.
+	ReasonOutcomeUnknown = "OutcomeUnknown"
+	// ReasonToolChanged: the tool was removed, or changed so that the arguments no longer fit, before the start.
+	ReasonToolChanged = "ToolChanged"
+
+	// ReasonCancelled: cancelled as asked, and the pods are gone.
+	ReasonCancelled = "Cancelled"
+	// ReasonJobDeleted: someone deleted the Job while it ran.
+	ReasonJobDeleted = "JobDeleted"
+)
