@@ -184,7 +184,7 @@ type Retention struct {
 	// +nullable
 	// +kubebuilder:default="24h"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="retention.task must be null or a duration from 1s to 8760h"
-	Task *metav1.Duration `json:"task,omitempty"`
+	Task *metav1.Duration `json:"task"`
 
 	// job is how long the Job and its pods are kept after the end, in whole seconds, rounded up: the Job's
 	// ttlSecondsAfterFinished, set once the result is on the record. Default: 1h. 0s to 8760h.
