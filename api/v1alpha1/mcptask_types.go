@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Job",type=string,JSONPath=`.status.job.name`,priority=1
 // +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.status.expiresAt`,priority=1
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.answers) || self.spec.answers.all(k, has(self.status) && has(self.status.questions) && k in self.status.questions)",message="spec.answers may only answer questions that status.questions asks"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || has(self.status)",message="status cannot be removed"
 type MCPTask struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -174,6 +175,7 @@ func (s TaskState) Terminal() bool {
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.state) || !(oldSelf.state in ['completed','failed','cancelled']) || (has(self.state) && self.state == oldSelf.state)",message="a finished task does not change its state"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.result) || (has(self.result) && self.result == oldSelf.result)",message="status.result is final"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.error) || (has(self.error) && self.error == oldSelf.error)",message="status.error is final"
 // +kubebuilder:validation:XValidation:rule="(has(self.state) && self.state == 'completed') == has(self.result)",message="status.result goes with the state completed, and only with it"
 // +kubebuilder:validation:XValidation:rule="(has(self.state) && self.state == 'failed') == has(self.error)",message="status.error goes with the state failed, and only with it"
 type MCPTaskStatus struct {

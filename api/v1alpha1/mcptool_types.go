@@ -140,27 +140,27 @@ type Execution struct {
 	// +optional
 	// +kubebuilder:default="25s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('10m')",message="blockFor must be a duration from 1s to 10m"
-	BlockFor metav1.Duration `json:"blockFor,omitempty"`
+	BlockFor metav1.Duration `json:"blockFor,omitzero"`
 
 	// pollInterval is what clients are told to wait between two tasks/get. Default: 2s. 100ms to 1h.
 	// +optional
 	// +kubebuilder:default="2s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="pollInterval must be a duration from 100ms to 1h"
-	PollInterval metav1.Duration `json:"pollInterval,omitempty"`
+	PollInterval metav1.Duration `json:"pollInterval,omitzero"`
 
 	// startupDeadline is how long the Job may take until its container runs: scheduling, image, volumes. Default: 10m. 1s
 	// to 24h.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="startupDeadline must be a duration from 1s to 24h"
-	StartupDeadline metav1.Duration `json:"startupDeadline,omitempty"`
+	StartupDeadline metav1.Duration `json:"startupDeadline,omitzero"`
 
 	// deadline is how long each pod of the Job may run; then it is stopped and the task ends with the reason
 	// DeadlineExceeded. It becomes the pod's activeDeadlineSeconds, in whole seconds, rounded up. Default: 1h. 1s to 720h.
 	// +optional
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="deadline must be a duration from 1s to 720h"
-	Deadline metav1.Duration `json:"deadline,omitempty"`
+	Deadline metav1.Duration `json:"deadline,omitzero"`
 
 	// retries is how often the Job may start another pod after one that failed: the Job's backoffLimit. Default: 0. At
 	// most 20.
@@ -178,8 +178,8 @@ type Execution struct {
 
 // Retention says how long a finished call is kept.
 type Retention struct {
-	// task is how long the MCPTask, and with it the result, is kept after the end. null: until someone deletes it. Default: 24h.
-	// 1s to 8760h.
+	// task is how long the MCPTask, and with it the result, is kept after the end. null: until someone deletes it (write it with
+	// kubectl apply --server-side or kubectl create; a client-side kubectl apply drops a null). Default: 24h. 1s to 8760h.
 	// +optional
 	// +nullable
 	// +kubebuilder:default="24h"
@@ -223,7 +223,7 @@ type ResultSource struct {
 	// +optional
 	// +kubebuilder:default="256Ki"
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1')) >= 0 && quantity(string(self)).compareTo(quantity('512Ki')) <= 0",message="result.limit must be from 1 to 512Ki"
-	Limit resource.Quantity `json:"limit,omitempty"`
+	Limit resource.Quantity `json:"limit,omitzero"`
 }
 
 // MCPToolStatus says whether agents can use the tool.
