@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func greet(_ context.Context, c call) (int, error) {
+	_, err := fmt.Fprintf(c.stdout, "Hello, %s!\n", c.str("name", "world"))
+	return 0, err
+}
+
+// received is what a container got to see of a call.
+type received struct {
+	Argv        []string          `json:"argv"`
+	Environment map[string]string `json:"environment"`
+	File        string            `json:"file"`
+}
+
+func echoArgs(_ context.Context, c call) (int, error) {
+	r := received{Argv: c.argv, Environment: map[string]string{}, File: c.file}
+	for _, kv := range os.Environ() {
+		if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "MCP_ARG_") {
+			r.Environment[name] = value
+		}
+	}
+	e := json.NewEncoder(c.stdout)
+	e.SetEscapeHTML(false)
+	return 0, e.Encode(r)
+}
+
+func sleep(ctx context.Context, c call) (int, error) {
+	d, err := c.seconds("seconds")
+	if err != nil {
+		return 2, err
+	}
+	label := c.str("label", "slow computation")
+	fmt.Fprintf(c.stdout, "%s: started, takes %s\n", label, d)
+	if !wait(ctx, d) {
+		fmt.Fprintf(c.stdout, "%s: stopped as asked\n", label)
+		return terminated, nil
+	}
+	_, err = fmt.Fprintf(c.stdout, "%s: done\n", label)
+	return 0, err
+}
+
+func exit(ctx context.Context, c call) (int, error) {
+	code, err := c.integer("code", 0)
+	if err != nil {
+		return 2, err
+	}
+	d, err := c.seconds("sleep")
+	if err != nil {
+		return 2, err
+	}
+	stopped := terminated
+	switch trap := c.str("trap", ""); trap {
+	case "":
+	case "ignore":
+		signal.Ignore(syscall.SIGTERM)
+		ctx = context.WithoutCancel(ctx)
+	default:
+		if stopped, err = strconv.Atoi(trap); err != nil {
+			return 2, fmt.Errorf("trap must be ignore or an exit code, not %q", trap)
+		}
+	}
+	_, errOut := io.WriteString(c.stdout, c.str("stdout", ""))
+	_, errErr := io.WriteString(c.stderr, c.str("stderr", ""))
+	if err := errors.Join(errOut, errErr); err != nil {
+		return 1, err
+	}
+	if !wait(ctx, d) {
+		return stopped, nil
+	}
+	return code, nil
+}
+
+func spew(ctx context.Context, c call) (int, error) {
+	n, err := c.integer("bytes", 1<<20)
+	if err != nil {
+		return 2, err
+	}
+	out := c.stdout
+	if c.str("channel", "stdout") == "stderr" {
+		out = c.stderr
+	}
+	pattern := c.str("pattern", "The quick brown fox jumps over the lazy dog.\n")
+	chunk := strings.Repeat(pattern, max(1, 32<<10/len(pattern)))
+	for n > 0 {
+		if ctx.Err() != nil {
+			return terminated, nil
+		}
+		part := chunk[:min(n, len(chunk))]
+		if _, err := io.WriteString(out, part); err != nil {
+			return 1, err
+		}
+		n -= len(part)
+	}
+	return 0, nil
+}
+
+// count leaves exactly one mark for each time it is run, before it does anything else.
+func count(ctx context.Context, c call) (int, error) {
+	d, err := c.seconds("sleep")
+	if err != nil {
+		return 2, err
+	}
+	mark, err := os.CreateTemp(c.str("dir", "."), "mark-*")
+	if err != nil {
+		return 1, fmt.Errorf("leave a mark: %w", err)
+	}
+	if err := errors.Join(mark.Sync(), mark.Close()); err != nil {
+		return 1, fmt.Errorf("leave a mark: %w", err)
+	}
+	if !wait(ctx, d) {
+		return terminated, nil
+	}
+	return marks(ctx, c)
+}
+
+func marks(_ context.Context, c call) (int, error) {
+	entries, err := os.ReadDir(c.str("dir", "."))
+	if err != nil {
+		return 1, fmt.Errorf("count the marks: %w", err)
+	}
+	n := 0
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "mark-") {
+			n++
+		}
+	}
+	_, err = fmt.Fprintln(c.stdout, n)
+	return 0, err
+}
+
+// wait reports whether d passed before ctx ended.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
