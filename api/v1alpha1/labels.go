@@ -15,6 +15,8 @@ const (
 	AnnotationArguments = "mcptasks.dev/arguments"
 	// AnnotationTraceparent on Jobs and pods is the W3C trace context of the call, where the caller sent one.
 	AnnotationTraceparent = "mcptasks.dev/traceparent"
+	// AnnotationOutputSchema on Jobs is the tool's outputSchema as it was when the Job was made, where it has one.
+	AnnotationOutputSchema = "mcptasks.dev/output-schema"
 	// AnnotationUnsafe on an MCPTool accepts, as a comma-separated list, checks that would otherwise make the tool not
 	// Ready: "shell" (an argument is expanded inside a shell script string) and "dash" (an argument that may begin with
 	// "-" stands as an argv element of its own).
