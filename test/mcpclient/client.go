@@ -90,8 +90,10 @@ func (c *Client) Request(ctx context.Context, method, name string, params map[st
 // Encode returns the body and the headers of a request as Request would send them, for tests that want to change them first.
 func (c *Client) Encode(method, name string, params map[string]any) ([]byte, http.Header, error) {
 	message := map[string]any{"jsonrpc": "2.0", "id": c.lastID.Add(1), "method": method, "params": c.withMeta(params)}
-	body, err := json.Marshal(message)
-	if err != nil {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(message); err != nil {
 		return nil, nil, fmt.Errorf("encode %s: %w", method, err)
 	}
 	header := http.Header{}
@@ -105,7 +107,7 @@ func (c *Client) Encode(method, name string, params map[string]any) ([]byte, htt
 	if c.Token != "" {
 		header.Set("Authorization", "Bearer "+c.Token)
 	}
-	return body, header, nil
+	return body.Bytes(), header, nil
 }
 
 // Send posts a body with exactly the given headers. The caller closes the response's body.

@@ -98,7 +98,8 @@ func (c *Client) ListTools(ctx context.Context) ([]Tool, error) {
 	}
 }
 
-// CallTool calls a tool. arguments is anything that marshals to a JSON object; json.RawMessage goes out as it is. nil sends none.
+// CallTool calls a tool. arguments is anything that marshals to a JSON object; a json.RawMessage keeps its tokens, though not the
+// white space between them. nil sends none.
 func (c *Client) CallTool(ctx context.Context, name string, arguments any) (*Call, error) {
 	params := map[string]any{"name": name}
 	if arguments != nil {

@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// JSON-RPC error codes of MCP 2026-07-28 (basic/index, "Error Codes"). No other code is ever sent, but for those that a task
+// carries in its own error.
+const (
+	// CodeParseError: the body is not JSON.
+	CodeParseError = -32700
+	// CodeInvalidRequest: the body is JSON, but not one JSON-RPC request or notification.
+	CodeInvalidRequest = -32600
+	// CodeMethodNotFound: the method is unknown, removed, or belongs to a capability that is not offered.
+	CodeMethodNotFound = -32601
+	// CodeInvalidParams: parameters are missing or malformed, or name something that does not exist.
+	CodeInvalidParams = -32602
+	// CodeInternalError: the request was good and could not be carried out.
+	CodeInternalError = -32603
+	// CodeHeaderMismatch: a header that mirrors the body is missing, malformed or different.
+	CodeHeaderMismatch = -32020
+	// CodeMissingCapability: the request needs a capability that it did not declare.
+	CodeMissingCapability = -32021
+	// CodeUnsupportedVersion: the protocol version is not served.
+	CodeUnsupportedVersion = -32022
+)
+
+// Error is a JSON-RPC error object. Message is one sentence for the caller: what is wrong and, where it helps, what to do.
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
+
+// HTTPStatus is the status that goes with the error in a modern exchange. The revision fixes it for most codes; for -32602 and -32603
+// it leaves the choice, which here is that of the official Go and Python SDKs.
+func (e *Error) HTTPStatus() int {
+	switch e.Code {
+	case CodeMethodNotFound:
+		return http.StatusNotFound
+	case CodeInternalError:
+		return http.StatusOK
+	case CodeParseError, CodeInvalidRequest, CodeInvalidParams,
+		CodeHeaderMismatch, CodeMissingCapability, CodeUnsupportedVersion:
+		return http.StatusBadRequest
+	default: // an error that a task carries
+		return http.StatusOK
+	}
+}
+
+// InvalidRequest is -32600 with a formatted message.
+func InvalidRequest(format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+// InvalidParams is -32602 with a formatted message.
+func InvalidParams(format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// Internal is -32603 with a formatted message. reason, where not empty, goes into data.reason for programs.
+func Internal(reason, format string, args ...any) *Error {
+	err := &Error{Code: CodeInternalError, Message: fmt.Sprintf(format, args...)}
+	if reason != "" {
+		err.Data = map[string]string{"reason": reason}
+	}
+	return err
+}
+
+// MethodNotFound is -32601.
+func MethodNotFound() *Error {
+	return &Error{Code: CodeMethodNotFound, Message: "Method not found"}
+}
+
+// TaskNotFound is the one answer to a task id that is malformed, unknown, purged or somebody else's. The cases must not be told
+// apart, or an id would tell strangers that a task exists.
+func TaskNotFound() *Error {
+	return &Error{Code: CodeInvalidParams, Message: "Failed to retrieve task: Task not found"}
+}
+
+// HeaderMismatch is -32020 with a formatted message.
+func HeaderMismatch(format string, args ...any) *Error {
+	return &Error{Code: CodeHeaderMismatch, Message: "Header mismatch: " + fmt.Sprintf(format, args...)}
+}
+
+// MissingTasksCapability is -32021 for a request that needs the Tasks extension and did not declare it.
+func MissingTasksCapability() *Error {
+	needed := map[string]any{"extensions": map[string]any{TasksExtension: struct{}{}}}
+	return &Error{
+		Code:    CodeMissingCapability,
+		Message: "Missing required client capability: declare the extension " + TasksExtension + " in this request's _meta",
+		Data:    map[string]any{"requiredCapabilities": needed},
+	}
+}
+
+// UnsupportedVersion is -32022 for a request whose _meta names the protocol version requested.
+func UnsupportedVersion(requested string) *Error {
+	message := "Unsupported protocol version"
+	if IsLegacyVersion(requested) {
+		message += ": this version begins with initialize and has no per-request _meta"
+	}
+	return &Error{
+		Code:    CodeUnsupportedVersion,
+		Message: message,
+		Data:    map[string]any{"supported": []string{Modern}, "requested": requested},
+	}
+}

@@ -1,0 +1,108 @@
+package wire
+
+import (
+	"encoding/json"
+	"regexp"
+)
+
+// Keys of _meta in requests and results.
+const (
+	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
+	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaServerInfo         = "io.modelcontextprotocol/serverInfo"
+)
+
+// Meta is what a request says of itself. Nothing is remembered from one request to the next: capabilities count for the request
+// that declares them.
+type Meta struct {
+	// ProtocolVersion is the revision that the request follows.
+	ProtocolVersion string
+	// Tasks tells whether the request declares the Tasks extension: its settings are an object.
+	Tasks bool
+	// ProgressToken is the string or number to send progress with, as it was sent; nil where none is wanted.
+	ProgressToken json.RawMessage
+	// Traceparent is the W3C trace context, or empty where there is none or it is malformed.
+	Traceparent string
+}
+
+// HasProtocolVersion reports whether a request's _meta names a protocol version at all, of whatever type: what makes it modern.
+func HasProtocolVersion(meta json.RawMessage) bool {
+	var fields struct {
+		Version json.RawMessage `json:"io.modelcontextprotocol/protocolVersion"`
+	}
+	return kindOf(meta) == kindObject && decode(meta, &fields) == nil && fields.Version != nil
+}
+
+// ParseMeta reads a modern request's _meta. A required field that is missing or has the wrong type is -32602 (basic/index, "Per-request
+// protocol fields"); clientInfo is not required, and not read.
+func ParseMeta(raw json.RawMessage) (Meta, *Error) {
+	if raw == nil {
+		return Meta{}, InvalidParams("Missing required params._meta with %s and %s", MetaProtocolVersion, MetaClientCapabilities)
+	}
+	var fields struct {
+		Version       json.RawMessage `json:"io.modelcontextprotocol/protocolVersion"`
+		Capabilities  json.RawMessage `json:"io.modelcontextprotocol/clientCapabilities"`
+		ProgressToken json.RawMessage `json:"progressToken"`
+		Traceparent   json.RawMessage `json:"traceparent"`
+	}
+	if kindOf(raw) != kindObject {
+		return Meta{}, InvalidParams("params._meta must be an object")
+	}
+	if err := decode(raw, &fields); err != nil {
+		return Meta{}, InvalidParams("params._meta %s", err)
+	}
+	var meta Meta
+	switch {
+	case fields.Version == nil:
+		return Meta{}, InvalidParams("Missing required _meta field: %s", MetaProtocolVersion)
+	case !decodeString(fields.Version, &meta.ProtocolVersion):
+		return Meta{}, InvalidParams("The _meta field %s must be a string", MetaProtocolVersion)
+	case fields.Capabilities == nil:
+		return Meta{}, InvalidParams("Missing required _meta field: %s", MetaClientCapabilities)
+	case kindOf(fields.Capabilities) != kindObject:
+		return Meta{}, InvalidParams("The _meta field %s must be an object", MetaClientCapabilities)
+	case fields.ProgressToken != nil && !validProgressToken(fields.ProgressToken):
+		return Meta{}, InvalidParams("The _meta field progressToken must be a string or a number")
+	}
+	meta.ProgressToken = fields.ProgressToken
+	meta.Tasks = declaresTasks(fields.Capabilities)
+	var traceparent string
+	if decodeString(fields.Traceparent, &traceparent) {
+		meta.Traceparent = ValidTraceparent(traceparent)
+	}
+	return meta, nil
+}
+
+// declaresTasks looks for the extension where SEP-2663 puts it, and nowhere else: the tasks capability of 2025-11-25 does not count.
+func declaresTasks(capabilities json.RawMessage) bool {
+	var declared struct {
+		Extensions json.RawMessage `json:"extensions"`
+	}
+	if decode(capabilities, &declared) != nil || kindOf(declared.Extensions) != kindObject {
+		return false
+	}
+	var extensions struct {
+		Tasks json.RawMessage `json:"io.modelcontextprotocol/tasks"`
+	}
+	return decode(declared.Extensions, &extensions) == nil && kindOf(extensions.Tasks) == kindObject
+}
+
+func validProgressToken(raw json.RawMessage) bool {
+	switch k := kindOf(raw); {
+	case k == kindString:
+		return true
+	default:
+		return k == '-' || (k >= '0' && k <= '9')
+	}
+}
+
+var traceparentFormat = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+
+// ValidTraceparent returns value where it has the form that W3C Trace Context gives version 00, and nothing where it has not: a malformed
+// context is dropped, never an error.
+func ValidTraceparent(value string) string {
+	if !traceparentFormat.MatchString(value) {
+		return ""
+	}
+	return value
+}

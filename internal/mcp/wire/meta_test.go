@@ -1,0 +1,67 @@
+package wire
+
+import "testing"
+
+func TestParseMeta(t *testing.T) {
+	const version = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
+	const none = `"io.modelcontextprotocol/clientCapabilities":{}`
+	for name, test := range map[string]struct {
+		meta  string
+		code  int
+		tasks bool
+		token string
+	}{
+		"complete":                     {`{` + version + `,` + none + `}`, 0, false, ``},
+		"client info is not needed":    {`{` + version + `,` + none + `,"io.modelcontextprotocol/clientInfo":7}`, 0, false, ``},
+		"no _meta":                     {``, CodeInvalidParams, false, ``},
+		"null":                         {`null`, CodeInvalidParams, false, ``},
+		"array":                        {`[]`, CodeInvalidParams, false, ``},
+		"no version":                   {`{` + none + `}`, CodeInvalidParams, false, ``},
+		"version of another type":      {`{"io.modelcontextprotocol/protocolVersion":1,` + none + `}`, CodeInvalidParams, false, ``},
+		"no capabilities":              {`{` + version + `}`, CodeInvalidParams, false, ``},
+		"capabilities of another type": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":[]}`, CodeInvalidParams, false, ``},
+		"string token":                 {`{` + version + `,` + none + `,"progressToken":"a"}`, 0, false, `"a"`},
+		"number token":                 {`{` + version + `,` + none + `,"progressToken":9007199254740993}`, 0, false, `9007199254740993`},
+		"token of another type":        {`{` + version + `,` + none + `,"progressToken":{}}`, CodeInvalidParams, false, ``},
+		"tasks declared": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
+			{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`, 0, true, ``},
+		"tasks with settings": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
+			{"extensions":{"io.modelcontextprotocol/tasks":{"x":1}}}}`, 0, true, ``},
+		"A01: the capability of 2025-11-25 does not count": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
+			{"tasks":{"list":{}}}}`, 0, false, ``},
+		"tasks: null": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
+			{"extensions":{"io.modelcontextprotocol/tasks":null}}}`, 0, false, ``},
+		"tasks: true": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
+			{"extensions":{"io.modelcontextprotocol/tasks":true}}}`, 0, false, ``},
+		"tasks beside extensions": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
+			{"io.modelcontextprotocol/tasks":{}}}`, 0, false, ``},
+		"extensions of another type": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
+			{"extensions":["io.modelcontextprotocol/tasks"]}}`, 0, false, ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var raw []byte
+			if test.meta != "" {
+				raw = []byte(test.meta)
+			}
+			meta, err := ParseMeta(raw)
+			if codeOf(err) != test.code || meta.Tasks != test.tasks || string(meta.ProgressToken) != test.token {
+				t.Errorf("got %+v, %v", meta, err)
+			}
+		})
+	}
+}
+
+func TestValidTraceparent(t *testing.T) {
+	const good = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
+	for value, want := range map[string]string{
+		good:        good,
+		"":          "",
+		good + "\n": "",
+		"00-0AF7651916CD43DD8448EB211C80319C-00F067AA0BA902B7-01": "",
+		"nonsense": "",
+	} {
+		if got := ValidTraceparent(value); got != want {
+			t.Errorf("%q: got %q", value, got)
+		}
+	}
+}

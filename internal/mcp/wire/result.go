@@ -1,0 +1,181 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Values of resultType.
+const (
+	resultComplete = "complete"
+	resultTask     = "task"
+)
+
+// Server identifies this endpoint in the _meta of every result. It stands there only for people and logs; clients do not decide by it.
+type Server struct {
+	Name    string `json:"name"`
+	Title   string `json:"title,omitempty"`
+	Version string `json:"version"`
+}
+
+// ResultMeta is the _meta of a result.
+type ResultMeta struct {
+	Server Server `json:"io.modelcontextprotocol/serverInfo"`
+}
+
+// ResultHeader is what every result begins with; results embed it.
+type ResultHeader struct {
+	ResultType string     `json:"resultType"`
+	Meta       ResultMeta `json:"_meta"`
+}
+
+// Complete is the header of an ordinary result, that of tasks/get included.
+func (s Server) Complete() ResultHeader { return ResultHeader{resultComplete, ResultMeta{s}} }
+
+// Task is the header of the answer to a tools/call that became a task, and of nothing else.
+func (s Server) Task() ResultHeader { return ResultHeader{resultTask, ResultMeta{s}} }
+
+// Cacheable are the fields of a result that clients may keep (server/utilities/caching). It has nothing to do with a task's ttlMs.
+type Cacheable struct {
+	// TTLMs is for how long, in milliseconds.
+	TTLMs int64 `json:"ttlMs"`
+	// CacheScope is "private" where the result depends on the caller.
+	CacheScope string `json:"cacheScope"`
+}
+
+// Scopes of Cacheable.
+const (
+	ScopePublic  = "public"
+	ScopePrivate = "private"
+)
+
+// DiscoverResult is the result of server/discover.
+type DiscoverResult struct {
+	ResultHeader
+	SupportedVersions []string     `json:"supportedVersions"`
+	Capabilities      Capabilities `json:"capabilities"`
+	Instructions      string       `json:"instructions,omitempty"`
+	Cacheable
+}
+
+// Capabilities are what the endpoint offers: tools without change notifications, and tasks.
+type Capabilities struct {
+	Tools      struct{}            `json:"tools"`
+	Extensions map[string]struct{} `json:"extensions"`
+}
+
+// ServerCapabilities are the capabilities of every endpoint.
+func ServerCapabilities() Capabilities {
+	return Capabilities{Extensions: map[string]struct{}{TasksExtension: {}}}
+}
+
+// Discover is the result of server/discover. It is the same for every caller, so it may be cached by anybody for an hour.
+func Discover(server Server, instructions string) DiscoverResult {
+	const hour = 3_600_000
+	return DiscoverResult{
+		ResultHeader:      server.Complete(),
+		SupportedVersions: SupportedVersions(),
+		Capabilities:      ServerCapabilities(),
+		Instructions:      instructions,
+		Cacheable:         Cacheable{TTLMs: hour, CacheScope: ScopePublic},
+	}
+}
+
+// Tool is one entry of tools/list.
+type Tool struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description"`
+	InputSchema  json.RawMessage `json:"inputSchema"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	Annotations  any             `json:"annotations,omitempty"`
+}
+
+// ListToolsResult is one page of tools/list.
+type ListToolsResult struct {
+	ResultHeader
+	Tools      []Tool `json:"tools"`
+	NextCursor string `json:"nextCursor,omitempty"`
+	Cacheable
+}
+
+// ListTools is one page of tools/list. It depends on the caller, and since the endpoint announces no changes, it is fresh for half a
+// minute only.
+func ListTools(server Server, tools []Tool, nextCursor string) ListToolsResult {
+	const halfMinute = 30_000
+	if tools == nil {
+		tools = []Tool{} // [] on the wire, not null
+	}
+	return ListToolsResult{
+		ResultHeader: server.Complete(),
+		Tools:        tools,
+		NextCursor:   nextCursor,
+		Cacheable:    Cacheable{TTLMs: halfMinute, CacheScope: ScopePrivate},
+	}
+}
+
+// TextResult is a CallToolResult with one text block, as JSON.
+func TextResult(text string, isError bool) json.RawMessage {
+	type block struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	result, err := Marshal(struct {
+		ResultType string  `json:"resultType"`
+		Content    []block `json:"content"`
+		IsError    bool    `json:"isError"`
+	}{resultComplete, []block{{"text", text}}, isError})
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return result
+}
+
+// WithServer returns a CallToolResult that is stored as JSON with the endpoint's name in its _meta. The members' values stay as they
+// are, number by number.
+func WithServer(result json.RawMessage, server Server) (json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(result, &members); err != nil {
+		return nil, fmt.Errorf("the stored result is no JSON object: %w", err)
+	}
+	meta := map[string]json.RawMessage{}
+	if raw, ok := members["_meta"]; ok {
+		if err := json.Unmarshal(raw, &meta); err != nil || meta == nil {
+			meta = map[string]json.RawMessage{}
+		}
+	}
+	var err error
+	if meta[MetaServerInfo], err = Marshal(server); err != nil {
+		return nil, err
+	}
+	if members["_meta"], err = Marshal(meta); err != nil {
+		return nil, err
+	}
+	return Marshal(members)
+}
+
+// Progress is a notifications/progress message.
+func Progress(token json.RawMessage, progress int64, message string) any {
+	type params struct {
+		Token    json.RawMessage `json:"progressToken"`
+		Progress int64           `json:"progress"`
+		Message  string          `json:"message,omitempty"`
+	}
+	return struct {
+		Version string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  params `json:"params"`
+	}{"2.0", NotifyProgress, params{token, progress, message}}
+}
+
+// Marshal is json.Marshal without the escaping of <, > and & that only HTML needs: what a tool wrote leaves as it was.
+func Marshal(value any) (json.RawMessage, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
+}
