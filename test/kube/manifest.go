@@ -1,0 +1,59 @@
+package kube
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// fieldOwner is whom server-side apply notes down for what ApplyManifests sets.
+const fieldOwner = "mcptasks-test"
+
+// ReadManifests reads the objects of the YAML files, in their order.
+func ReadManifests(files ...string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+		for {
+			document, err := documents.Read()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", filepath.Base(file), err)
+			}
+			obj := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal(document, &obj.Object); err != nil {
+				return nil, fmt.Errorf("read %s: %w", filepath.Base(file), err)
+			}
+			if len(obj.Object) > 0 {
+				objects = append(objects, obj)
+			}
+		}
+	}
+	return objects, nil
+}
+
+// ApplyManifests applies objects server-side, so that applying them again changes nothing.
+func (c *Cluster) ApplyManifests(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	for _, obj := range objects {
+		applied := client.ApplyConfigurationFromUnstructured(obj.DeepCopy())
+		if err := c.Apply(ctx, applied, client.FieldOwner(fieldOwner), client.ForceOwnership); err != nil {
+			return fmt.Errorf("apply %s %s: %w", obj.GetKind(), client.ObjectKeyFromObject(obj), err)
+		}
+	}
+	return nil
+}
