@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -57,3 +58,6 @@ func (c *Cluster) ApplyManifests(ctx context.Context, objects ...*unstructured.U
 	}
 	return nil
 }
+
+// Key is an object's namespace and name.
+func Key(obj client.Object) types.NamespacedName { return client.ObjectKeyFromObject(obj) }
