@@ -11,8 +11,8 @@ import (
 // TTL is how long after its creation the task can be counted on to be readable: the wire's ttlMs. nil means until someone
 // deletes it.
 //
-// While the task can still run, that is the longest it may take and the retention after that, so that it never expires under running
-// work; once it has ended, it is the time it took and the retention. The Tasks extension allows the value to change.
+// While the task can still run, that is the longest it may take and the retention after that, so that it never expires under
+// running work; once it has ended, it is the time it took and the retention. The Tasks extension allows the value to change.
 func TTL(t *v1alpha1.MCPTask) *time.Duration {
 	retention := t.Spec.Execution.Retention.Task
 	if retention == nil {
@@ -26,8 +26,8 @@ func TTL(t *v1alpha1.MCPTask) *time.Duration {
 	return &ttl
 }
 
-// ExpiresAt is when a task that ended at finished is to be deleted: status.expiresAt. It is rounded up to the whole second that the
-// field holds, so that nothing is deleted before its TTL has passed. nil means never.
+// ExpiresAt is when a task that ended at finished is to be deleted: status.expiresAt. It is rounded up to the whole second that
+// the field holds, so that nothing is deleted before its TTL has passed. nil means never.
 func ExpiresAt(t *v1alpha1.MCPTask, finished time.Time) *metav1.Time {
 	retention := t.Spec.Execution.Retention.Task
 	if retention == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-// Created is the flat "Task" of the Tasks extension's schema: what a CreateTaskResult says beside its resultType. It has no result,
-// error or inputRequests, whatever the task's state.
+// Created is the flat "Task" of the Tasks extension's schema: what a CreateTaskResult says beside its resultType. It has no
+// result, error or inputRequests, whatever the task's state.
 //
 // resultType belongs to the message, not to the task: CreateTaskResult has "task", the result of tasks/get "complete", and
 // notifications/tasks none. The sender embeds Created or Detailed in a struct of its own that adds it.
@@ -113,8 +113,8 @@ func WireCreated(t *v1alpha1.MCPTask) Created {
 	return c
 }
 
-// OpenQuestions are the questions that nobody has answered yet, by key. A finished task, and one that somebody asked to cancel, has
-// none: whoever wants it stopped need not be asked.
+// OpenQuestions are the questions that nobody has answered yet, by key. A finished task, and one that somebody asked to cancel,
+// has none: whoever wants it stopped need not be asked.
 func OpenQuestions(t *v1alpha1.MCPTask) map[string]v1alpha1.Question {
 	if t.Status.State.Terminal() || t.Spec.Cancel != nil {
 		return nil

@@ -1,0 +1,53 @@
+package task
+
+import (
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+)
+
+// Apply puts a verdict on the record: it changes t.Status and reports whether there is anything to write. job is the task's Job,
+// nil where there is none; once a Job is on the record it stays there.
+//
+// A passing state is left out where the record already has a state; it is not worth a write.
+func Apply(v Verdict, t *v1alpha1.MCPTask, job *batchv1.Job, now time.Time) bool {
+	if t.Status.State.Terminal() {
+		return false
+	}
+	before := t.Status.DeepCopy()
+	s := &t.Status
+	if s.Job == nil && job != nil {
+		s.Job = &v1alpha1.JobReference{Name: job.Name, UID: job.UID}
+	}
+	if !v.Passing || s.State == "" {
+		s.State, s.Reason, s.Message = v.State, v.Reason, v.Message
+		s.Result, s.Error = v.Result, v.Error
+	}
+	if started := v.StartedAt; s.StartedAt == nil && !started.IsZero() && !v.Passing {
+		s.StartedAt = &metav1.MicroTime{Time: started}
+		setTrue(t, v1alpha1.ConditionStarted, v1alpha1.ReasonRunning, "The main container ran.", started)
+	}
+	if s.State.Terminal() {
+		s.FinishedAt = &metav1.MicroTime{Time: now}
+		s.ExpiresAt = ExpiresAt(t, now)
+		setTrue(t, v1alpha1.ConditionFinished, s.Reason, s.Message, now)
+	}
+	if reflect.DeepEqual(before, s) {
+		return false
+	}
+	s.LastUpdatedAt = &metav1.MicroTime{Time: now}
+	return true
+}
+
+func setTrue(t *v1alpha1.MCPTask, condition, reason, message string, at time.Time) {
+	meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{
+		Type: condition, Status: metav1.ConditionTrue, ObservedGeneration: t.Generation,
+		Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(at),
+	})
+}

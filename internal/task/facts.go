@@ -1,0 +1,245 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mcptasks/mcptasks/internal/job"
+)
+
+// facts is an Observation read once, so that the rules need not know how Jobs and pods say things.
+type facts struct {
+	Observation
+	// main is the name of the container whose exit ends the task.
+	main string
+	// attempts are the Job's pods, oldest first.
+	attempts []attempt
+	// last is the attempt that counts: one that succeeded, else the newest. nil: the Job has no pod.
+	last *attempt
+	// startedAt is when the main container first began to run, on the record or in a pod; zero: not yet.
+	startedAt time.Time
+	// launched: the task's Job exists, or existed.
+	launched bool
+	// complete: the Job controller says that the Job succeeded.
+	complete bool
+	// broken is the Job controller's reason why the Job failed, or is about to; empty while it hasn't.
+	broken string
+}
+
+// attempt is one pod of the Job.
+type attempt struct {
+	pod *corev1.Pod
+	// status of the main container; nil where the kubelet has not said anything of it.
+	status *corev1.ContainerStatus
+	// ending is how the main container ended for good; nil while it has not.
+	ending *job.Ending
+	// endedAt is when it ended, in whole seconds.
+	endedAt time.Time
+	// stopAskedAt is when somebody or something told the pod to stop, in whole seconds; zero: nobody has.
+	stopAskedAt time.Time
+	// stopCause says who or what that was.
+	stopCause string
+}
+
+func look(o Observation) *facts {
+	f := &facts{Observation: o, launched: o.Job != nil || o.Task.Status.Job != nil}
+	if at := o.Task.Status.StartedAt; at != nil {
+		f.startedAt = at.Time
+	}
+	f.main = mainContainer(o)
+	if o.Job != nil {
+		f.complete = isTrue(o.Job, batchv1.JobComplete) || isTrue(o.Job, batchv1.JobSuccessCriteriaMet)
+		f.broken = brokenBecause(o.Job)
+	}
+	for i := range o.Pods {
+		f.attempts = append(f.attempts, f.readPod(&o.Pods[i]))
+	}
+	slices.SortFunc(f.attempts, func(a, b attempt) int {
+		return cmp.Or(a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time), cmp.Compare(a.pod.Name, b.pod.Name))
+	})
+	for i := range f.attempts {
+		a := &f.attempts[i]
+		if at := a.startedAt(); f.startedAt.IsZero() && !at.IsZero() {
+			f.startedAt = at
+		}
+		if f.last == nil || !f.last.succeeded() {
+			f.last = a
+		}
+	}
+	return f
+}
+
+// mainContainer prefers the Job's template to the pod: whoever injects containers into pods may put theirs first.
+func mainContainer(o Observation) string {
+	if o.Job != nil {
+		return job.MainContainer(o.Task.Spec.Result, &o.Job.Spec.Template)
+	}
+	if len(o.Pods) > 0 {
+		return job.MainContainer(o.Task.Spec.Result, &corev1.PodTemplateSpec{Spec: o.Pods[0].Spec})
+	}
+	return o.Task.Spec.Result.Container
+}
+
+func (f *facts) readPod(pod *corev1.Pod) attempt {
+	a := attempt{pod: pod, status: statusOf(pod.Status.ContainerStatuses, f.main)}
+	a.stopAskedAt, a.stopCause = stopAsked(pod)
+	if a.status == nil || a.status.State.Terminated == nil {
+		return a
+	}
+	// A container that the kubelet starts again in place has not ended; whether it is, the Job controller decides in the end.
+	restarts := pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && a.status.State.Terminated.ExitCode != 0
+	if restarts && !podOver(pod) && f.broken == "" {
+		return a
+	}
+	if ending, ok := job.EndingOf(pod, f.main); ok {
+		a.ending, a.endedAt = &ending, a.status.State.Terminated.FinishedAt.Time
+	}
+	return a
+}
+
+// startedAt is when the main container began to run in this attempt; zero: it has not.
+func (a *attempt) startedAt() time.Time {
+	switch {
+	case a.status == nil:
+	case a.status.State.Running != nil:
+		return a.status.State.Running.StartedAt.Time
+	case a.status.State.Terminated != nil && !neverRan(a.status.State.Terminated):
+		return a.status.State.Terminated.StartedAt.Time
+	case a.status.LastTerminationState.Terminated != nil && !neverRan(a.status.LastTerminationState.Terminated):
+		return a.status.LastTerminationState.Terminated.StartedAt.Time
+	}
+	return time.Time{}
+}
+
+// overAt is about when the attempt was over, in whole seconds.
+func (a *attempt) overAt() time.Time {
+	return cmp.Or(a.endedAt, a.stopAskedAt, a.pod.CreationTimestamp.Time)
+}
+
+func (a *attempt) running() bool {
+	return a.status != nil && a.status.State.Running != nil && !podOver(a.pod)
+}
+
+func (a *attempt) succeeded() bool { return a.ending != nil && a.ending.ExitCode == 0 }
+
+// deleting reports whether the pod is being deleted.
+func (a *attempt) deleting() bool { return a.pod.DeletionTimestamp != nil }
+
+// neverRan: the runtime could not start the container's program, or the kubelet found nothing of the container.
+func neverRan(t *corev1.ContainerStateTerminated) bool {
+	return t.Reason == "StartError" || t.Reason == "ContainerCannotRun" || t.StartedAt.Time.Unix() <= 0
+}
+
+// lostContainer: the kubelet made the exit code up because it found nothing of the container, after a reboot for instance.
+func lostContainer(t *corev1.ContainerStateTerminated) bool {
+	return t.Reason == "ContainerStatusUnknown"
+}
+
+// podOver: the pod will never run anything again.
+func podOver(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// stopAsked is when and by what the pod was told to stop before its own end.
+func stopAsked(pod *corev1.Pod) (at time.Time, cause string) {
+	if pod.DeletionTimestamp != nil {
+		at, cause = pod.DeletionTimestamp.Time, "its pod was deleted"
+		if grace := pod.DeletionGracePeriodSeconds; grace != nil {
+			at = at.Add(-time.Duration(*grace) * time.Second)
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue {
+			continue
+		}
+		cause = disruption(c.Reason)
+		if at.IsZero() || c.LastTransitionTime.Time.Before(at) {
+			at = c.LastTransitionTime.Time
+		}
+	}
+	if at.IsZero() && pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted" {
+		at, cause = pod.CreationTimestamp.Time, "its node ran out of resources and evicted the pod"
+	}
+	return at, cause
+}
+
+// disruption puts the reason of a DisruptionTarget condition in words.
+func disruption(reason string) string {
+	switch reason {
+	case corev1.PodReasonPreemptionByScheduler:
+		return "a more important pod took its place"
+	case corev1.PodReasonTerminationByKubelet:
+		return "its node shut down or ran out of resources"
+	case "EvictionByEvictionAPI":
+		return "its pod was evicted"
+	case "DeletionByTaintManager":
+		return "its node was drained or stopped answering"
+	case "DeletionByPodGC":
+		return "its node is gone"
+	default:
+		return "its pod was disrupted"
+	}
+}
+
+// endedItself reports whether the main container came to its own end, before anything told the pod to stop.
+//
+// Kubernetes keeps these times in whole seconds. Where both fall into the same one, a container that did not die by a signal
+// is believed to have been first, except when the Job is being deleted: whoever asked for that wants no late success.
+func (f *facts) endedItself(a *attempt) bool {
+	if a == nil || a.ending == nil || lostContainer(a.status.State.Terminated) {
+		return false
+	}
+	if a.stopAskedAt.IsZero() || a.endedAt.Before(a.stopAskedAt) {
+		return true
+	}
+	killed := a.ending.ExitCode == 137 || a.ending.ExitCode == 143
+	return !f.jobDeleting() && !killed && a.endedAt.Equal(a.stopAskedAt)
+}
+
+// jobDeleting: the Job is being deleted or gone, by whomever.
+func (f *facts) jobDeleting() bool {
+	return f.launched && (f.Job == nil || f.Job.DeletionTimestamp != nil)
+}
+
+// mayRetry reports whether the Job controller may still start another pod after a failed one.
+func (f *facts) mayRetry() bool {
+	if f.jobDeleting() || f.complete || f.broken != "" {
+		return false
+	}
+	spec := f.Job.Spec
+	return spec.PodFailurePolicy != nil || spec.BackoffLimit == nil || *spec.BackoffLimit > 0
+}
+
+// unfinished: the Job may still have or start pods.
+func (f *facts) unfinished() bool {
+	return f.Job != nil && !isTrue(f.Job, batchv1.JobComplete) && !isTrue(f.Job, batchv1.JobFailed)
+}
+
+func isTrue(j *batchv1.Job, condition batchv1.JobConditionType) bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == condition && c.Status == corev1.ConditionTrue
+	})
+}
+
+// brokenBecause is the reason of the Job's failure; FailureTarget says so before the pods are gone, Failed after.
+func brokenBecause(j *batchv1.Job) string {
+	for _, c := range j.Status.Conditions {
+		if (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return cmp.Or(c.Reason, "Failed")
+		}
+	}
+	return ""
+}
+
+func statusOf(statuses []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
+	for i := range statuses {
+		if statuses[i].Name == name {
+			return &statuses[i]
+		}
+	}
+	return nil
+}

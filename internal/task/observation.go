@@ -1,0 +1,109 @@
+package task
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/job"
+)
+
+// Observation is all that is known of a task and of what became of it, gathered before anything is decided. What is expensive to
+// know is left out at first; a Verdict asks for it with its Next.
+type Observation struct {
+	// Now is the time to decide for.
+	Now time.Time
+	// CatalogNamespace is the one namespace other than the task's own whose tools the task may use.
+	CatalogNamespace string
+
+	// Task is the record so far.
+	Task *v1alpha1.MCPTask
+	// Tool is the MCPTool that spec.tool names; nil where there is none. It matters only until the Job exists.
+	Tool *v1alpha1.MCPTool
+	// FreshTask: Task and Tool were read from the API server for this decision, not from a cache that may be behind.
+	FreshTask bool
+
+	// Job is the task's own Job; nil where there is none.
+	Job *batchv1.Job
+	// Pods are the pods of that Job, in any order.
+	Pods []corev1.Pod
+	// FreshJob: Job and Pods were read from the API server for this decision. Only then is what is absent believed to be absent.
+	FreshJob bool
+
+	// Events are those about the object that a Verdict asked for. nil: not read; empty: there are none.
+	Events []corev1.Event
+
+	// Refusal is why the Job can never be created; nil while it can.
+	Refusal *Refusal
+	// Trouble says in words why the Job could not be created this time, though it may be the next time.
+	Trouble string
+	// Stopped: the Job's deletion has been asked for since Job was read.
+	Stopped bool
+	// Output is what the main container left in its log; nil: not read.
+	Output *job.Output
+}
+
+// Refusal is a final No to a task's Job.
+type Refusal struct {
+	// Reason is a Reason constant of the API.
+	Reason string
+	// Message says in words who refused and why.
+	Message string
+}
+
+// Next is what has to be done, or known, before a task can get any further.
+type Next string
+
+const (
+	// NextNothing: wait for the cluster.
+	NextNothing Next = ""
+	// NextFreshTask: read Task and Tool from the API server.
+	NextFreshTask Next = "FreshTask"
+	// NextFreshJob: read Job and Pods from the API server.
+	NextFreshJob Next = "FreshJob"
+	// NextEvents: read the events about the object Verdict.About.
+	NextEvents Next = "Events"
+	// NextLaunch: create the Job.
+	NextLaunch Next = "Launch"
+	// NextOutput: read the log of Verdict.Pod.
+	NextOutput Next = "Output"
+	// NextStop: delete the Job, and its pods with it.
+	NextStop Next = "Stop"
+)
+
+// Verdict is what follows from an Observation: the state that the record should show, and what to do next. Only when Next is
+// NextNothing is it the last word on the Observation.
+type Verdict struct {
+	// Rule is the name of the rule that spoke.
+	Rule string
+	// State is one of the five states; never empty.
+	State v1alpha1.TaskState
+	// Reason is a Reason constant of the API.
+	Reason string
+	// Message says what is going on or what happened, at most 1024 characters.
+	Message string
+	// Result is the CallToolResult as JSON; set exactly with the state completed.
+	Result string
+	// Error is the JSON-RPC error; set exactly with the state failed.
+	Error *v1alpha1.TaskError
+	// StartedAt is when the main container began to run; zero while it has not.
+	StartedAt time.Time
+	// EndedAt is when the main container ended, as the kubelet says (whole seconds); zero where that isn't known.
+	EndedAt time.Time
+
+	// Next is what to do now.
+	Next Next
+	// About is the object whose events are wanted, with NextEvents.
+	About types.UID
+	// Pod and Container say whose log is wanted, with NextOutput.
+	Pod       *corev1.Pod
+	Container string
+
+	// Passing: the state is one that healthy tasks go through within seconds. It isn't worth a write of its own.
+	Passing bool
+	// After is how long to wait at most before looking again; 0: until something changes in the cluster.
+	After time.Duration
+}

@@ -1,0 +1,104 @@
+package task
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+)
+
+const (
+	// maxMessage is what status.message and status.error.message may hold.
+	maxMessage = 1024
+	// maxDetail is how much of a message of the cluster is passed on.
+	maxDetail = 400
+)
+
+// working is the verdict that the task goes on.
+func (f *facts) working(reason, message string) *Verdict {
+	return &Verdict{State: v1alpha1.StateWorking, Reason: reason, Message: message}
+}
+
+// unchanged is the verdict that nothing can be said before next is known.
+func (f *facts) unchanged(next Next) *Verdict {
+	s := f.Task.Status
+	v := &Verdict{State: s.State, Reason: s.Reason, Message: s.Message, Next: next, Passing: true}
+	if v.State == "" {
+		v.State, v.Reason, v.Message = v1alpha1.StateWorking, v1alpha1.ReasonQueued, messageAccepted
+	}
+	return v
+}
+
+// cancelled ends the task as somebody asked for.
+func (f *facts) cancelled(reason, message string) *Verdict {
+	return &Verdict{State: v1alpha1.StateCancelled, Reason: reason, Message: message}
+}
+
+// failed ends the task with a JSON-RPC error. What may still start or run of its Job is stopped first.
+func (f *facts) failed(reason, message string) *Verdict {
+	message = clip(message, maxMessage)
+	// A map of strings always has a JSON form.
+	data, _ := json.Marshal(map[string]string{"reason": reason})
+	v := &Verdict{
+		State: v1alpha1.StateFailed, Reason: reason, Message: message,
+		Error: &v1alpha1.TaskError{Code: codeInternal, Message: message, Data: string(data)},
+	}
+	if f.unfinished() && f.Job.DeletionTimestamp == nil && !f.Stopped {
+		v.Next = NextStop
+	}
+	return v
+}
+
+// outcomeUnknown ends a task of which nobody can say what became of it.
+func (f *facts) outcomeUnknown() *Verdict {
+	return f.failed(v1alpha1.ReasonOutcomeUnknown,
+		"What became of the call is unknown: its Job or pod was gone before its outcome could be read. The work may have had effects.")
+}
+
+// withReason adds why somebody wanted it, and a full stop.
+func withReason(text, reason string) string {
+	if reason == "" {
+		return text + "."
+	}
+	return text + ": " + reason
+}
+
+// sentence joins what happened and why.
+func sentence(what, why string) string {
+	if why == "" {
+		return what + "."
+	}
+	return what + ": " + strings.TrimRight(why, ". ") + "."
+}
+
+// tidy makes a message of the cluster fit for agents: one line, not too long, no credentials in URLs.
+func tidy(message string) string {
+	return clip(strings.TrimSpace(spaces.ReplaceAllString(userInfo.ReplaceAllString(message, "://"), " ")), maxDetail)
+}
+
+// clip shortens text to at most limit bytes of valid UTF-8.
+func clip(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "�")
+	if len(text) <= limit {
+		return text
+	}
+	cut := limit - len("…")
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+// words writes a duration as people do: 10m, 1h30m.
+func words(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
