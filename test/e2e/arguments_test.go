@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/mcptasks/mcptasks/test/mcpclient"
+)
+
+// hostile are texts that something on the way to a container would like to read as more than text.
+var hostile = []string{
+	"; touch /tmp/pwn", "$(id)", "`id`", `"; exit 0; #`, `'\''`, "two\nlines\r\n", "{{workflow.name}}", "$(params.x)", "%s%n%d", "🐈 é ﷽",
+	"$(MCP_ARG_P0)", "$(KUBERNETES_SERVICE_HOST)", "$$(HOME)", "$$$(X)", "a$b", "$", "$(", "$$", "${HOME}", "$HOME",
+	"-rf", "--kubeconfig=/x", "--", " leading and trailing ", "\t", "<script>&amp;</script>", `\u0041\\`, "null", "", "[31m\x1b[0m",
+	"\u2028\u2029\ufeff", "../../../etc/passwd", `{"a":1}`, "=", "a=b", strings.Repeat("x", 60_000),
+}
+
+// TestMainJobArguments sends hostile texts and numbers that don't fit a float: the container gets them byte for byte, as file,
+// environment and argv.
+func TestMainJobArguments(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t)
+	var properties, flags []string
+	members := []string{`"n" : 9007199254740993`, `"z":-0`, `"d": 0.10`}
+	for i, text := range hostile {
+		quoted, err := json.Marshal(text)
+		x.must(err)
+		properties = append(properties, fmt.Sprintf("p%d string", i))
+		flags = append(flags, fmt.Sprintf("--p%d=$(MCP_ARG_P%d)", i, i))
+		members = append(members, fmt.Sprintf(`"p%d":%s`, i, quoted))
+	}
+	properties = append(properties, "n integer", "z integer", "d number", "absent string")
+	flags = append(flags, "--absent=$(MCP_ARG_ABSENT)")
+	x.offer(tool("echo", "echo-args", flags...).properties(properties...).resultLimit("512Ki"))
+	raw := "{ " + strings.Join(members, ",\n\t") + "}"
+
+	c := x.replicas(1)[0]
+	task := x.wait(c, x.callRaw(c, "echo", raw))
+	if task.Status != "completed" || task.Result.IsError {
+		t.Fatalf("the task is %s: %+v", task.Status, task.Result)
+	}
+	var got struct {
+		Argv        []string
+		Environment map[string]string
+		File        string
+	}
+	x.must(json.Unmarshal([]byte(task.Result.Text()), &got))
+	if got.File != raw {
+		t.Errorf("the file is %q, want %q", got.File, raw)
+	}
+	for i, text := range hostile {
+		if value := got.Environment[fmt.Sprintf("MCP_ARG_P%d", i)]; value != text {
+			t.Errorf("environment: got %.80q, want %.80q", value, text)
+		}
+		if flag := fmt.Sprintf("--p%d=%s", i, text); got.Argv[i] != flag {
+			t.Errorf("argv: got %.80q, want %.80q", got.Argv[i], flag)
+		}
+	}
+	for name, want := range map[string]string{"MCP_ARG_N": "9007199254740993", "MCP_ARG_Z": "-0", "MCP_ARG_D": "0.10"} {
+		if got.Environment[name] != want {
+			t.Errorf("%s is %q, want %q", name, got.Environment[name], want)
+		}
+	}
+	if last := got.Argv[len(got.Argv)-1]; last != "--absent=" {
+		t.Errorf("an argument that is absent became %q", last)
+	}
+}
+
+// callRaw calls a tool with arguments that go over the wire exactly as given.
+func (x *tenant) callRaw(c *mcpclient.Client, tool, arguments string) string {
+	x.t.Helper()
+	const place = "ARGUMENTS"
+	body, header, err := c.Encode("tools/call", tool, map[string]any{"name": tool, "arguments": place})
+	x.must(err)
+	body = bytes.Replace(body, []byte(`"`+place+`"`), []byte(arguments), 1)
+	response, err := c.Send(x.ctx, body, header)
+	x.must(err)
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	x.must(err)
+	var reply struct {
+		Result struct{ TaskID string }
+	}
+	if err := json.Unmarshal(answer, &reply); err != nil || reply.Result.TaskID == "" {
+		x.t.Fatalf("%s answered %s", tool, answer)
+	}
+	return reply.Result.TaskID
+}
