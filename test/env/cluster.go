@@ -1,0 +1,69 @@
+//go:build unix
+
+package env
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+)
+
+// Cluster is a local cluster, whether it runs or not.
+type Cluster struct {
+	env *Env
+	// Name tells clusters beside each other apart.
+	Name string
+	// ControlPlaneOnly: etcd, API server and controller manager, without a node; needs neither root nor Linux.
+	ControlPlaneOnly bool
+}
+
+// Cluster is the local cluster with a name.
+func (e *Env) Cluster(name string) *Cluster { return &Cluster{env: e, Name: name} }
+
+// ControlPlane is a cluster that runs no pods.
+func (e *Env) ControlPlane(name string) *Cluster {
+	return &Cluster{env: e, Name: name, ControlPlaneOnly: true}
+}
+
+func (c *Cluster) args(command string, args ...string) []string {
+	return append([]string{"-C", filepath.Join(c.env.Root, "test/localcluster"), "run", ".", command, "--name", c.Name}, args...)
+}
+
+// Up starts the cluster unless it runs, and gives the path of its administrator's kubeconfig. The first time ever it builds
+// Kubernetes, which takes half an hour on two cores.
+func (c *Cluster) Up(ctx context.Context) (kubeconfig string, err error) {
+	var args []string
+	if c.ControlPlaneOnly {
+		args = append(args, "--control-plane")
+	}
+	if err := c.env.run(ctx, "go", c.args("up", args...)...); err != nil {
+		return "", fmt.Errorf("start the cluster %s: %w", c.Name, err)
+	}
+	return c.env.output(ctx, "go", c.args("kubeconfig")...)
+}
+
+// Down stops the cluster and removes all of it.
+func (c *Cluster) Down(ctx context.Context) error {
+	if err := c.env.run(ctx, "go", c.args("down")...); err != nil {
+		return fmt.Errorf("stop the cluster %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// LoadImages puts image archives into the cluster's node.
+func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
+	if err := c.env.run(ctx, "go", c.args("load-image", archives...)...); err != nil {
+		return fmt.Errorf("load images into the cluster %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// Binary gives the path of one of the programs that test/localcluster builds, for instance kubectl or helm; it is built if it
+// is not there yet.
+func (e *Env) Binary(ctx context.Context, name string) (string, error) {
+	dir, err := e.output(ctx, "go", "-C", filepath.Join(e.Root, "test/localcluster"), "run", ".", "binaries", "--only", name)
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
+	}
+	return filepath.Join(dir, name), nil
+}
