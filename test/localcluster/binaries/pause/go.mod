@@ -1,0 +1,3 @@
+module github.com/mcptasks/mcptasks/test/localcluster/binaries/pause
+
+go 1.26.0
