@@ -172,8 +172,8 @@ var (
 	pullBackOff  = regexp.MustCompile(`^Back-off pulling image "[^"]*"(?:: )?`)
 	pullPrefix   = regexp.MustCompile(
 		`^(?:ErrImagePull: )?(?:rpc error: code = \w+ desc = )?(?:failed to pull and unpack image "[^"]*": )?`)
-	userInfo     = regexp.MustCompile(`://[^/@\s]+@`)
-	spaces       = regexp.MustCompile(`\s+`)
+	userInfo = regexp.MustCompile(`://[^/@\s]+@`)
+	spaces   = regexp.MustCompile(`\s+`)
 )
 
 // nodeTrouble puts the scheduler's message in words that stay the same while nodes come and go: without counts, each cause

@@ -1,0 +1,132 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/job"
+	"github.com/mcptasks/mcptasks/internal/task"
+)
+
+// observe gathers from the cache what is known of a task.
+func (c *taskController) observe(ctx context.Context, t *v1alpha1.MCPTask) (task.Observation, error) {
+	o := task.Observation{Now: c.clock.Now(), CatalogNamespace: c.catalog, Task: t}
+	if err := getJob(ctx, c.client, &o); err != nil {
+		return o, err
+	}
+	switch {
+	case o.Job != nil || t.Status.Job != nil:
+		return o, getPods(ctx, c.client, &o, client.MatchingFields{byTask: t.Name})
+	case t.Status.State.Terminal():
+		return o, nil
+	default:
+		return o, getTool(ctx, c.client, &o)
+	}
+}
+
+// readTask reads task and tool past the cache.
+func (c *taskController) readTask(ctx context.Context, o *task.Observation) error {
+	t := &v1alpha1.MCPTask{}
+	if err := c.live.Get(ctx, client.ObjectKeyFromObject(o.Task), t); err != nil {
+		if apierrors.IsNotFound(err) {
+			return errGone
+		}
+		return fmt.Errorf("read the task: %w", err)
+	}
+	if t.UID != o.Task.UID || t.DeletionTimestamp != nil {
+		return errGone
+	}
+	o.Task, o.FreshTask = t, true
+	if ref := t.Spec.Tool; o.Tool == nil || o.Tool.UID != ref.UID || o.Tool.Generation < ref.Generation {
+		return getTool(ctx, c.live, o)
+	}
+	return nil
+}
+
+// readJob reads Job and pods past the cache.
+func (c *taskController) readJob(ctx context.Context, o *task.Observation) error {
+	if err := getJob(ctx, c.live, o); err != nil {
+		return err
+	}
+	if err := getPods(ctx, c.live, o, client.MatchingLabels{v1alpha1.LabelTask: o.Task.Name}); err != nil {
+		return err
+	}
+	o.FreshJob = true
+	return nil
+}
+
+// readEvents reads the events about an object. They are not cached: there are too many of them, and they are rarely needed.
+func (c *taskController) readEvents(ctx context.Context, o *task.Observation, about types.UID) error {
+	var list corev1.EventList
+	err := c.live.List(ctx, &list, client.InNamespace(o.Task.Namespace), client.MatchingFields{"involvedObject.uid": string(about)})
+	if err != nil {
+		return fmt.Errorf("read events: %w", err)
+	}
+	o.Events = append([]corev1.Event{}, list.Items...)
+	return nil
+}
+
+// getJob finds the task's own Job. Its name alone proves nothing; the owner's UID does.
+func getJob(ctx context.Context, r client.Reader, o *task.Observation) error {
+	j := &batchv1.Job{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: o.Task.Namespace, Name: job.Name(o.Task.Name)}, j)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the Job: %w", err)
+	}
+	o.Job = nil
+	if ref := o.Task.Status.Job; err == nil && metav1.IsControlledBy(j, o.Task) && (ref == nil || ref.UID == j.UID) {
+		o.Job = j
+	}
+	return nil
+}
+
+// getPods finds the pods of the task's Job.
+func getPods(ctx context.Context, r client.Reader, o *task.Observation, match client.ListOption) error {
+	var list corev1.PodList
+	if err := r.List(ctx, &list, client.InNamespace(o.Task.Namespace), match); err != nil {
+		return fmt.Errorf("read the pods: %w", err)
+	}
+	o.Pods = nil
+	for i := range list.Items {
+		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && owner.UID == jobUID(o) {
+			o.Pods = append(o.Pods, list.Items[i])
+		}
+	}
+	return nil
+}
+
+func jobUID(o *task.Observation) types.UID {
+	switch {
+	case o.Job != nil:
+		return o.Job.UID
+	case o.Task.Status.Job != nil:
+		return o.Task.Status.Job.UID
+	}
+	return ""
+}
+
+// getTool finds the tool that the task may use.
+func getTool(ctx context.Context, r client.Reader, o *task.Observation) error {
+	o.Tool = nil
+	ref := o.Task.Spec.Tool
+	if ref.Namespace != o.Task.Namespace && ref.Namespace != o.CatalogNamespace {
+		return nil
+	}
+	tool := &v1alpha1.MCPTool{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, tool)
+	if err == nil {
+		o.Tool = tool
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the tool: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package controller
+
+import (
+	"encoding/json"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/job"
+	"github.com/mcptasks/mcptasks/internal/schema"
+)
+
+// exampleTask is the name of the task that example calls pretend to be; no real task's is that short.
+const exampleTask = "t-example"
+
+// exampleJob is the Job that a call of the tool with example arguments would become. Where no example can be found, it is the Job of
+// the template without arguments.
+func exampleJob(tool *v1alpha1.MCPTool) (*batchv1.Job, error) {
+	arguments := exampleArguments(tool)
+	if arguments == nil {
+		tool = tool.DeepCopy()
+		tool.Spec.InputSchema, arguments = nil, []byte(`{}`)
+	}
+	return job.Build(tool, &v1alpha1.MCPTask{
+		ObjectMeta: metav1.ObjectMeta{Name: exampleTask, Namespace: tool.Namespace, UID: "00000000-0000-0000-0000-000000000000"},
+		Spec: v1alpha1.MCPTaskSpec{
+			Tool: v1alpha1.ToolReference{
+				Namespace: tool.Namespace, Name: tool.Name, UID: tool.UID, Generation: tool.Generation,
+			},
+			Arguments: string(arguments),
+			Owner:     v1alpha1.Owner{Issuer: "kubernetes", Subject: "example"},
+			Execution: tool.Spec.Execution,
+			Result:    tool.Spec.Result,
+		},
+	})
+}
+
+// exampleArguments are arguments that fit the tool's inputSchema: one of the schema's own examples, else the least that it demands.
+// nil: none could be found.
+func exampleArguments(tool *v1alpha1.MCPTool) []byte {
+	if tool.Spec.InputSchema == nil {
+		return []byte(`{}`)
+	}
+	compiled, err := schema.Compile(tool.Spec.InputSchema.Raw)
+	if err != nil {
+		return nil
+	}
+	var root struct {
+		Examples   []json.RawMessage          `json:"examples"`
+		Default    json.RawMessage            `json:"default"`
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(tool.Spec.InputSchema.Raw, &root); err != nil {
+		return nil
+	}
+	candidates := root.Examples
+	if root.Default != nil {
+		candidates = append(candidates, root.Default)
+	}
+	if least, err := json.Marshal(leastArguments(compiled.Properties(), root.Properties)); err == nil {
+		candidates = append(candidates, least)
+	}
+	for _, c := range candidates {
+		if compiled.Validate(c) == nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// leastArguments has a value for each property that the schema demands.
+func leastArguments(properties []schema.Property, schemas map[string]json.RawMessage) map[string]any {
+	arguments := map[string]any{}
+	for _, p := range properties {
+		if p.Required {
+			arguments[p.Name] = exampleValue(p, schemas[p.Name])
+		}
+	}
+	return arguments
+}
+
+func exampleValue(p schema.Property, doc json.RawMessage) any {
+	var s struct {
+		Examples  []any    `json:"examples"`
+		Minimum   *float64 `json:"minimum"`
+		MinLength int      `json:"minLength"`
+	}
+	_ = json.Unmarshal(doc, &s) // A schema that is not an object, true for instance, has no examples.
+	switch {
+	case len(s.Examples) > 0:
+		return s.Examples[0]
+	case p.Default != nil:
+		return p.Default
+	case len(p.Enum) > 0:
+		return p.Enum[0]
+	}
+	switch p.Type {
+	case "integer", "number":
+		if s.Minimum != nil {
+			return *s.Minimum
+		}
+		return 1
+	case "boolean":
+		return false
+	case "array":
+		return []any{}
+	case "object":
+		return map[string]any{}
+	default:
+		text := []byte("example")
+		for len(text) < min(s.MinLength, 1024) {
+			text = append(text, 'x')
+		}
+		return string(text)
+	}
+}
