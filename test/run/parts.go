@@ -1,0 +1,304 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcptasks/mcptasks/test/env"
+	"github.com/mcptasks/mcptasks/test/images"
+)
+
+// part is a part of the tests.
+type part struct {
+	name, what string
+	run        func(ctx context.Context, s *session) error
+}
+
+// parts are all parts, the quick ones first. A part that fails does not keep the next from running.
+var parts = []part{
+	{"check", "formatting, go vet, generated files", check},
+	{"unit", "tests that need nothing but Go", unit},
+	{"integration", "tests on a real API server", integration},
+	{"e2e", "tests on a real cluster with the chart installed", endToEnd},
+	{"conformance", "the official conformance suite and Inspector, on the same cluster", conformance},
+}
+
+// The environment variables that tell tests where their cluster and programs are.
+const (
+	integrationKubeconfig = "MCPTASKS_INTEGRATION_KUBECONFIG"
+	e2eKubeconfig         = "MCPTASKS_E2E_KUBECONFIG"
+	kubectlPath           = "MCPTASKS_KUBECTL"
+	helmPath              = "MCPTASKS_HELM"
+)
+
+// downTimeout is how long ending a cluster may take.
+const downTimeout = 2 * time.Minute
+
+// session is one run of parts. It remembers what has to be ended.
+type session struct {
+	*env.Env
+	report *report
+	filter string
+
+	// installed is the cluster with the chart installed, once somebody has asked for it.
+	installed *installation
+	// clusters are those that were started, or may have been.
+	clusters []*env.Cluster
+}
+
+func (s *session) runPart(ctx context.Context, p part) {
+	s.report.begin(p)
+	before := s.report.tally
+	err := p.run(ctx, s)
+	var missing *missingError
+	switch {
+	case errors.As(err, &missing):
+		s.report.skip(p.name, missing.what)
+	case err != nil:
+		s.report.fail(p.name, err.Error())
+	case s.report.tally.passed == before.passed && s.report.tally.failed == before.failed:
+		s.report.fail(p.name, "ran nothing that could pass or fail")
+	}
+	s.report.end(p)
+}
+
+// close ends all clusters.
+func (s *session) close(ctx context.Context) {
+	for len(s.clusters) > 0 {
+		last := len(s.clusters) - 1
+		s.down(ctx, s.clusters[last])
+		s.clusters = s.clusters[:last]
+	}
+}
+
+func (s *session) down(ctx context.Context, c *env.Cluster) {
+	ctx, cancel := context.WithTimeout(ctx, downTimeout)
+	defer cancel()
+	if err := c.Down(ctx); err != nil {
+		s.report.fail("down", err.Error())
+	}
+}
+
+// missingError says what the machine lacks for a part.
+type missingError struct{ what string }
+
+func (e *missingError) Error() string { return e.what }
+
+func check(ctx context.Context, s *session) error {
+	if out, err := s.capture(ctx, "gofmt", "-l", "."); err != nil || out != "" {
+		s.report.fail("gofmt", strings.TrimSpace("these files are not formatted; run gofmt -w on them:\n"+out))
+	} else {
+		s.report.pass("gofmt")
+	}
+	for _, step := range []struct {
+		name string
+		args []string
+	}{
+		{"go vet", []string{"go", "vet", "./..."}},
+		{"generated files", []string{"make", "--no-print-directory", "verify-generated"}},
+	} {
+		done := s.report.working(func() string { return step.name })
+		out, err := s.capture(ctx, step.args[0], step.args[1:]...)
+		done()
+		if err != nil {
+			s.report.fail(step.name, strings.TrimSpace(out))
+		} else {
+			s.report.pass(step.name)
+		}
+	}
+	return nil
+}
+
+// needClusters are the packages whose tests belong to other parts.
+var needClusters = []string{"/test/integration", "/test/e2e"}
+
+func unit(ctx context.Context, s *session) error {
+	out, err := s.capture(ctx, "go", "list", "./...")
+	if err != nil {
+		return fmt.Errorf("list the packages: %w\n%s", err, out)
+	}
+	packages := slices.DeleteFunc(strings.Fields(out), func(pkg string) bool {
+		return slices.ContainsFunc(needClusters, func(other string) bool { return strings.Contains(pkg, other) })
+	})
+	err = s.goTest(ctx, ".", nil, packages...)
+	nested, nestedErr := nestedModules(s.Root)
+	for _, module := range nested {
+		err = errors.Join(err, s.goTest(ctx, module, nil, "./..."))
+	}
+	return errors.Join(err, nestedErr)
+}
+
+// nestedModules lists the directories of the modules below root that have tests.
+func nestedModules(root string) ([]string, error) {
+	var modules []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != root && ignored(d.Name()) {
+			return filepath.SkipDir
+		}
+		if d.Name() != "go.mod" || filepath.Dir(path) == root {
+			return nil
+		}
+		dir := filepath.Dir(path)
+		tests, err := hasTests(dir)
+		if tests {
+			modules = append(modules, dir)
+		}
+		return err
+	})
+	return modules, err
+}
+
+// ignored are directories that the go command does not look into either, and what npm installs.
+func ignored(name string) bool {
+	return name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
+}
+
+func hasTests(dir string) (found bool, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(d.Name(), "_test.go") {
+			found, err = true, filepath.SkipAll
+		}
+		return err
+	})
+	return found, err
+}
+
+func integration(ctx context.Context, s *session) error {
+	cluster := s.ControlPlane("test-integration")
+	s.clusters = append(s.clusters, cluster)
+	kubeconfig, err := cluster.Up(ctx)
+	if err != nil {
+		return err
+	}
+	environment, err := s.programs(ctx)
+	if err != nil {
+		return err
+	}
+	environment = append(environment, integrationKubeconfig+"="+kubeconfig)
+	// The packages share one API server: one at a time.
+	return s.goTest(ctx, ".", environment, "-p", "1", "-timeout", "20m", "./test/integration/...")
+}
+
+func (s *session) programs(ctx context.Context) ([]string, error) {
+	kubectl, err := s.Binary(ctx, "kubectl")
+	if err != nil {
+		return nil, err
+	}
+	helm, err := s.Binary(ctx, "helm")
+	if err != nil {
+		return nil, err
+	}
+	return []string{kubectlPath + "=" + kubectl, helmPath + "=" + helm}, nil
+}
+
+// installation is what became of the cluster that several parts share.
+type installation struct {
+	kubeconfig string
+	err        error
+}
+
+// install brings up the cluster with images and chart, once for all parts that need it, and gives its kubeconfig.
+func (s *session) install(ctx context.Context) (string, error) {
+	if why := env.NoPods(); why != "" {
+		return "", &missingError{why}
+	}
+	if s.installed == nil {
+		kubeconfig, err := s.installOnce(ctx)
+		s.installed = &installation{kubeconfig, err}
+	}
+	return s.installed.kubeconfig, s.installed.err
+}
+
+func (s *session) installOnce(ctx context.Context) (string, error) {
+	cluster := s.Cluster("test")
+	s.clusters = append(s.clusters, cluster)
+	kubeconfig, err := cluster.Up(ctx)
+	if err != nil {
+		return "", err
+	}
+	product, err := s.Image(ctx)
+	if err != nil {
+		return "", err
+	}
+	archives := []string{product}
+	dist := filepath.Join(s.Root, "dist")
+	for _, image := range []images.Image{images.Migrate, images.Toolbox} {
+		archive, err := image.Archive(ctx, s.Root, dist)
+		if err != nil {
+			return "", err
+		}
+		archives = append(archives, archive)
+	}
+	if err := cluster.LoadImages(ctx, archives...); err != nil {
+		return "", err
+	}
+	return kubeconfig, s.InstallChart(ctx, kubeconfig, product, nil)
+}
+
+func endToEnd(ctx context.Context, s *session) error {
+	kubeconfig, err := s.install(ctx)
+	if err != nil {
+		return err
+	}
+	environment, err := s.programs(ctx)
+	if err != nil {
+		return err
+	}
+	environment = append(environment, e2eKubeconfig+"="+kubeconfig)
+	return s.goTest(ctx, ".", environment, "-timeout", "40m", "-run", s.filter, "./test/e2e/...")
+}
+
+func conformance(ctx context.Context, s *session) error {
+	if err := s.npm(ctx); err != nil {
+		return err
+	}
+	kubeconfig, err := s.install(ctx)
+	if err != nil {
+		return err
+	}
+	cmd := s.Command(ctx, "go", "run", "./test/conformance")
+	cmd.Env = append(cmd.Env, e2eKubeconfig+"="+kubeconfig)
+	return runCounted(cmd, s.report)
+}
+
+// npm sees to it that npm is there: the clients come from its registry.
+func (s *session) npm(ctx context.Context) error {
+	if _, err := exec.LookPath("npm"); err == nil {
+		return nil
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
+		return &missingError{"there is no npm to install the clients with"}
+	}
+	for _, args := range [][]string{
+		{"update", "-q"}, {"install", "-q", "-y", "--no-install-recommends", "npm"},
+	} {
+		cmd := s.Command(ctx, "apt-get", args...)
+		cmd.Env = append(cmd.Env, "DEBIAN_FRONTEND=noninteractive")
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("install npm: apt-get %s: %w", args[0], err)
+		}
+	}
+	return nil
+}
+
+// capture runs a program and gives all that it printed.
+func (s *session) capture(ctx context.Context, name string, args ...string) (string, error) {
+	var out strings.Builder
+	cmd := s.Command(ctx, name, args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
