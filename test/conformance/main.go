@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mcptasks/mcptasks/test/kube"
 )
@@ -130,6 +131,8 @@ func prepare(ctx context.Context, cluster *kube.Cluster) error {
 	if err := cluster.ApplyManifests(ctx, objects...); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	var problems []error
 	for _, obj := range objects {
 		if obj.GetKind() == "MCPTool" {

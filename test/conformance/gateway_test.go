@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestGateway sends a request through the gateway: the endpoint gets it with the token and otherwise unchanged, and its stream comes
+// back event by event.
+func TestGateway(t *testing.T) {
+	released := make(chan struct{})
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s %s %s %s\n", r.Host, r.URL.Path, r.Header.Get("Origin"), r.Header.Get("Authorization"))
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		<-released
+	}))
+	defer endpoint.Close()
+	defer close(released)
+
+	address, err := openGateway(t.Context(), strings.TrimPrefix(endpoint.URL, "http://"), "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/mcp", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Host = "evil.example.org"
+	request.Header.Set("Origin", "http://evil.example.org")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	first := make([]byte, 200)
+	n, err := response.Body.Read(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "evil.example.org /mcp http://evil.example.org Bearer secret\n"; string(first[:n]) != want {
+		t.Errorf("the endpoint got %q, want %q", first[:n], want)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	i := inspection{code: 5, want: []string{"disk"}}
+	tests := []struct {
+		code int
+		out  string
+		good bool
+	}{
+		{5, "The disk is full.", true},
+		{0, "The disk is full.", false},
+		{5, "All is well.", false},
+	}
+	for _, test := range tests {
+		if why := i.judge(test.code, test.out); (why == "") != test.good {
+			t.Errorf("exit code %d with %q is judged %q", test.code, test.out, why)
+		}
+	}
+}
