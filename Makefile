@@ -84,7 +84,7 @@ generate: ## Generate deepcopy code, CRDs, roles, and their copies in the chart
 	$(CONTROLLER_GEN) rbac:roleName=mcptasks-controller,fileName=controller.yaml \
 		paths=./internal/controller/... output:rbac:dir=$(OUT)/config/rbac
 	$(CONTROLLER_GEN) rbac:roleName=mcptasks-endpoint,fileName=endpoint.yaml \
-		paths="./internal/{auth,mcp,store}/..." output:rbac:dir=$(OUT)/config/rbac
+		paths="./internal/auth/...;./internal/mcp/...;./internal/store/..." output:rbac:dir=$(OUT)/config/rbac
 	go run ./hack/manifests --crds $(OUT)/config/crd --roles $(OUT)/config/rbac --chart $(OUT)/charts/mcptasks
 
 .PHONY: build

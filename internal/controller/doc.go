@@ -22,3 +22,8 @@ package controller
 // it if its creator may set that owner's finalizers.
 //
 // +kubebuilder:rbac:groups=mcptasks.dev,resources=mcptasks/finalizers,verbs=update
+//
+// In its own namespace it holds the lease, and says in an event who does. (The chart puts the release's namespace for this one.)
+//
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=mcptasks,resources=leases,verbs=get;create;update
+// +kubebuilder:rbac:groups="",namespace=mcptasks,resources=events,verbs=create;patch
