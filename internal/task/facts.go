@@ -124,6 +124,11 @@ func (a *attempt) running() bool {
 	return a.status != nil && a.status.State.Running != nil && !podOver(a.pod)
 }
 
+// restarting: the main container ran and will run again in the same pod.
+func (a *attempt) restarting() bool {
+	return a.ending == nil && !a.startedAt().IsZero() && !a.running() && !a.deleting() && !podOver(a.pod)
+}
+
 func (a *attempt) succeeded() bool { return a.ending != nil && a.ending.ExitCode == 0 }
 
 // deleting reports whether the pod is being deleted.

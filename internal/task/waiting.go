@@ -38,7 +38,7 @@ func (f *facts) waiting() *waiting {
 		return f.waitingForPod(f.Job.CreationTimestamp.Time)
 	case f.awaitsRetry():
 		return f.waitingForPod(f.last.overAt())
-	case f.last.running(), f.last.ending != nil, f.last.deleting():
+	case f.last.running(), f.last.restarting(), f.last.ending != nil, f.last.deleting():
 		return nil
 	}
 	w := waitingPod(f.last.pod, f.main)
@@ -129,7 +129,7 @@ func waitingContainer(s *corev1.ContainerStatus, image string) *waiting {
 		return &waiting{reason: v1alpha1.ReasonImagePullFailed, hopeless: true,
 			message: "The image " + image + " is not on the node, and the tool's imagePullPolicy is Never."}
 	case "CrashLoopBackOff":
-		return &waiting{reason: v1alpha1.ReasonCannotStart, message: "The container " + s.Name + " failed and will be restarted."}
+		return &waiting{reason: v1alpha1.ReasonCannotStart, message: "The container " + s.Name + " failed and is started again."}
 	default:
 		return &waiting{reason: v1alpha1.ReasonCannotStart,
 			message: sentence("The container "+s.Name+" cannot be created", cmp.Or(detail, reason))}
@@ -147,6 +147,9 @@ func failedPod(pod *corev1.Pod, main string) *waiting {
 	// The kubelet counts the time that it takes to start in the pod's deadline.
 	if pod.Status.Reason == "DeadlineExceeded" {
 		w := waitingPod(pod, main)
+		if w.reason != v1alpha1.ReasonImagePullFailed {
+			w.reason = v1alpha1.ReasonCannotStart
+		}
 		w.message = "The deadline passed before it ran. " + w.message
 		return w
 	}
