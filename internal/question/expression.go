@@ -1,0 +1,146 @@
+package question
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/interpreter"
+)
+
+// The variables of expressions.
+const (
+	varArguments = "arguments"
+	varAnswers   = "answers"
+	varAnswer    = "answer"
+)
+
+const (
+	// maxExpression is how long an expression may be, in characters, as in the API.
+	maxExpression = 2048
+	// costLimit is what one evaluation may cost, in CEL's units; a step or a comparison is about one. It is far more than a sensible
+	// condition needs, and even the worst takes a fraction of a second: the accounting itself takes time with the square of a list's
+	// length.
+	costLimit = 10_000
+)
+
+// expression is a compiled and type-checked CEL expression. It is safe for concurrent use.
+type expression struct {
+	program cel.Program
+	// dependsOn are the keys of the questions whose answers it reads, in no particular order.
+	dependsOn []string
+}
+
+// baseEnv has the functions that every expression may use: CEL's own, optional values, strings and math. It is made once because that
+// takes some milliseconds.
+var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
+	return cel.NewEnv(
+		cel.OptionalTypes(cel.OptionalTypesVersion(2)),
+		ext.Strings(ext.StringsVersion(0)),
+		ext.Math(ext.MathVersion(2)),
+		joinFunction(),
+		cel.EnableIdentifierEscapeSyntax(),
+		cel.CrossTypeNumericComparisons(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.ParserExpressionSizeLimit(maxExpression),
+		cel.ExtendedValidations(),
+		cel.ASTValidators(bounded{}),
+	)
+})
+
+// newEnv is baseEnv with variables of the given shapes.
+func newEnv(variables map[string]*shape) (*cel.Env, error) {
+	base, err := baseEnv()
+	if err != nil {
+		return nil, fmt.Errorf("prepare CEL: %w", err)
+	}
+	shapes := make([]*shape, 0, len(variables))
+	options := make([]cel.EnvOption, 0, len(variables)+1)
+	for name, s := range variables {
+		shapes = append(shapes, s)
+		options = append(options, cel.Variable(name, s.celType()))
+	}
+	options = append(options, cel.CustomTypeProvider(newTypeSet(base.CELTypeProvider(), shapes...)))
+	env, err := base.Extend(options...)
+	if err != nil {
+		return nil, fmt.Errorf("declare variables: %w", err)
+	}
+	return env, nil
+}
+
+// compile checks source, which must have the type want.
+func compile(env *cel.Env, source string, want *cel.Type) (compiled *expression, err error) {
+	// The source is a stranger's, and the checker is large; its mistakes must not become those of the process.
+	defer func() {
+		if r := recover(); r != nil {
+			compiled, err = nil, fmt.Errorf("the expression cannot be compiled: %v", r)
+		}
+	}()
+	checked, issues := env.Compile(source)
+	if issues.Err() != nil {
+		return nil, fmt.Errorf("%s, in the expression %s", firstIssue(issues), clip(source, 200))
+	}
+	if got := checked.OutputType(); !got.IsExactType(want) {
+		return nil, fmt.Errorf("its type must be %s but is %s, in the expression %s", want, got, clip(source, 200))
+	}
+	dependsOn, err := answersRead(checked.NativeRep())
+	if err != nil {
+		return nil, fmt.Errorf("%w, in the expression %s", err, clip(source, 200))
+	}
+	program, err := env.Program(checked, cel.CostTracking(cost{}), cel.CostLimit(costLimit), cel.EvalOptions(cel.OptOptimize))
+	if err != nil {
+		return nil, fmt.Errorf("%w, in the expression %s", err, clip(source, 200))
+	}
+	return &expression{program: program, dependsOn: dependsOn}, nil
+}
+
+// firstIssue is what is wrong first, on one line and with its place. What follows is often only a consequence.
+func firstIssue(issues *cel.Issues) string {
+	first := issues.Errors()[0]
+	message := strings.Join(strings.Fields(first.Message), " ")
+	return fmt.Sprintf("%s at line %d, column %d", clip(message, 300), first.Location.Line(), first.Location.Column()+1)
+}
+
+// eval evaluates the expression. Whatever goes wrong is an error, never a panic.
+func (e *expression) eval(variables map[string]any) (ref.Val, error) {
+	value, _, err := e.program.Eval(variables)
+	if err != nil {
+		var cancelled interpreter.EvalCancelledError
+		if errors.As(err, &cancelled) {
+			return nil, errors.New("it takes too long to evaluate for these arguments")
+		}
+		return nil, errors.New(clip(strings.Join(strings.Fields(err.Error()), " "), 300))
+	}
+	return value, nil
+}
+
+// evalBool evaluates an expression of type bool.
+func (e *expression) evalBool(variables map[string]any) (bool, error) {
+	value, err := e.eval(variables)
+	if err != nil {
+		return false, err
+	}
+	b, ok := value.(types.Bool)
+	if !ok {
+		return false, fmt.Errorf("it is a %s, not a bool", value.Type().TypeName())
+	}
+	return bool(b), nil
+}
+
+// evalString evaluates an expression of type string.
+func (e *expression) evalString(variables map[string]any) (string, error) {
+	value, err := e.eval(variables)
+	if err != nil {
+		return "", err
+	}
+	s, ok := value.(types.String)
+	if !ok {
+		return "", fmt.Errorf("it is a %s, not a string", value.Type().TypeName())
+	}
+	return string(s), nil
+}
