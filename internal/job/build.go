@@ -1,0 +1,189 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/schema"
+)
+
+const (
+	// MountPath is the directory of every container that mcptasks fills.
+	MountPath = "/mcp"
+	// ArgumentsFile has the arguments of the call, the caller's JSON byte for byte.
+	ArgumentsFile = MountPath + "/" + argumentsFileName
+
+	argumentsFileName = "arguments.json"
+	argumentsVolume   = "mcptasks-arguments"
+
+	// annotationDefaultContainer tells kubectl logs and others which container is meant where none is named.
+	annotationDefaultContainer = "kubectl.kubernetes.io/default-container"
+)
+
+// Name is the name of the Job of the task of that name: the same.
+func Name(task string) string { return task }
+
+// MainContainer is the container whose output is the result and whose exit ends the task: the one that source names, or else the
+// template's first. It is "" for a template without containers.
+func MainContainer(source v1alpha1.ResultSource, template *corev1.PodTemplateSpec) string {
+	if source.Container != "" || len(template.Spec.Containers) == 0 {
+		return source.Container
+	}
+	return template.Spec.Containers[0].Name
+}
+
+// Build makes the Job of a task from the tool as it is now and what the task has recorded of it. Every container, also every init
+// container, gets the arguments: as the file ArgumentsFile, and in its environment before the author's own variables, so that those
+// may refer to them.
+//
+// An error is a *Problem with a Reason constant of tasks: ToolChanged where the tool has changed since the call and no longer takes
+// the arguments or cannot be used at all, otherwise Rejected.
+func Build(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) (*batchv1.Job, error) {
+	template := tool.Spec.JobTemplate.DeepCopy()
+	env, err := place(tool, task)
+	if err != nil {
+		return nil, err
+	}
+	main := MainContainer(task.Spec.Result, &template.Spec.Template)
+	if !hasContainer(&template.Spec.Template, main) {
+		return nil, refusal(tool, task, fmt.Sprintf("its template has no container %q", main))
+	}
+
+	job := &batchv1.Job{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	job.Name, job.GenerateName, job.Namespace = Name(task.Name), "", task.Namespace
+	job.Labels = with(job.Labels, labels(tool, task))
+	job.Annotations = with(job.Annotations, annotations(task))
+	if output := OutputSchema(tool); output != nil {
+		job.Annotations = with(job.Annotations, map[string]string{v1alpha1.AnnotationOutputSchema: string(output)})
+	}
+	job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(task, v1alpha1.GroupVersion.WithKind("MCPTask"))}
+
+	retries, replacement := task.Spec.Execution.Retries, batchv1.Failed
+	job.Spec.BackoffLimit, job.Spec.PodReplacementPolicy = &retries, &replacement
+
+	pod := &job.Spec.Template
+	pod.Name, pod.GenerateName = "", ""
+	pod.Labels = with(pod.Labels, labels(tool, task))
+	if _, ok := pod.Annotations[annotationDefaultContainer]; !ok {
+		pod.Annotations = with(pod.Annotations, map[string]string{annotationDefaultContainer: main})
+	}
+	pod.Annotations = with(pod.Annotations, annotations(task))
+	pod.Annotations[v1alpha1.AnnotationArguments] = task.Spec.Arguments
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.ActiveDeadlineSeconds = seconds(task.Spec.Execution.Deadline.Duration)
+	deliver(&pod.Spec, env)
+	return job, nil
+}
+
+// CheckArguments reports as a *Problem why arguments, a JSON object, are not ones that the tool takes, or have no place in its Job.
+// Build makes the same checks; the endpoint can use this one before there is a task.
+func CheckArguments(tool *v1alpha1.MCPTool, arguments []byte) error {
+	plan, err := prepare(tool)
+	if err != nil {
+		return &Problem{Reason: v1alpha1.ReasonRejected, Message: err.Error()}
+	}
+	if _, err := plan.environ(arguments); err != nil {
+		return &Problem{Reason: v1alpha1.ReasonRejected, Message: err.Error()}
+	}
+	return nil
+}
+
+// place makes the environment for a task.
+func place(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) ([]corev1.EnvVar, error) {
+	plan, err := prepare(tool)
+	if err != nil {
+		return nil, refusal(tool, task, err.Error())
+	}
+	env, err := plan.environ([]byte(task.Spec.Arguments))
+	if err != nil {
+		return nil, refusal(tool, task, err.Error())
+	}
+	return env, nil
+}
+
+// environ makes the environment for arguments. The error says which of them does not fit and why.
+func (b *blueprint) environ(arguments []byte) ([]corev1.EnvVar, error) {
+	if len(arguments) > v1alpha1.MaxArgumentsBytes {
+		return nil, fmt.Errorf("the arguments have %d bytes; at most %d are allowed", len(arguments), v1alpha1.MaxArgumentsBytes)
+	}
+	if err := b.input.Validate(arguments); err != nil {
+		return nil, fmt.Errorf("the arguments do not fit its inputSchema: %w", err)
+	}
+	value, err := schema.Decode(arguments)
+	if err != nil {
+		return nil, err
+	}
+	object, _ := value.(map[string]any)
+	pod := &b.tool.Spec.JobTemplate.Spec.Template.Spec
+	env := environ(b.variables, object, len(pod.InitContainers)+len(pod.Containers))
+	for _, v := range b.variables {
+		if why, ok := env.omitted[v.name]; ok && b.used[v.name] {
+			return nil, fmt.Errorf("/%s: cannot be put on the command line of this tool: %s", v.property.Name, why)
+		}
+	}
+	return env.vars, nil
+}
+
+// refusal is why a task does not become a Job.
+func refusal(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask, why string) error {
+	if tool.UID != task.Spec.Tool.UID || tool.Generation != task.Spec.Tool.Generation {
+		return &Problem{Reason: v1alpha1.ReasonToolChanged, Message: "The tool was changed after the call: " + why}
+	}
+	return &Problem{Reason: v1alpha1.ReasonRejected, Message: "The call cannot become a Job: " + why}
+}
+
+func labels(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) map[string]string {
+	return map[string]string{v1alpha1.LabelTask: task.Name, v1alpha1.LabelTool: tool.Name}
+}
+
+// annotations are those that Job and pods have in common.
+func annotations(task *v1alpha1.MCPTask) map[string]string {
+	if task.Spec.Traceparent == "" {
+		return nil
+	}
+	return map[string]string{v1alpha1.AnnotationTraceparent: task.Spec.Traceparent}
+}
+
+// with is entries with more, which win. It may change entries.
+func with(entries, more map[string]string) map[string]string {
+	if entries == nil {
+		entries = make(map[string]string, len(more))
+	}
+	maps.Copy(entries, more)
+	return entries
+}
+
+// seconds are the whole seconds of a time limit, rounded up; nil without one.
+func seconds(d time.Duration) *int64 {
+	if d <= 0 {
+		return nil
+	}
+	n := int64((d + time.Second - 1) / time.Second)
+	return &n
+}
+
+// deliver gives file and environment to all containers of a pod.
+func deliver(pod *corev1.PodSpec, env []corev1.EnvVar) {
+	pod.Volumes = append(pod.Volumes, corev1.Volume{
+		Name: argumentsVolume,
+		VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
+			Items: []corev1.DownwardAPIVolumeFile{{
+				Path:     argumentsFileName,
+				FieldRef: &corev1.ObjectFieldSelector{FieldPath: fmt.Sprintf("metadata.annotations['%s']", v1alpha1.AnnotationArguments)},
+			}},
+		}},
+	})
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			c := &containers[i]
+			c.Env = append(append([]corev1.EnvVar{}, env...), c.Env...)
+			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: argumentsVolume, MountPath: MountPath, ReadOnly: true})
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/schema"
+)
+
+// noArguments is the input schema of a tool that declares none.
+const noArguments = `{"type":"object","additionalProperties":false}`
+
+// InputSchema is the tool's inputSchema; one that allows no properties where it has none.
+func InputSchema(tool *v1alpha1.MCPTool) []byte {
+	if tool.Spec.InputSchema == nil || len(tool.Spec.InputSchema.Raw) == 0 {
+		return []byte(noArguments)
+	}
+	return tool.Spec.InputSchema.Raw
+}
+
+// OutputSchema is the tool's outputSchema, nil where it has none.
+func OutputSchema(tool *v1alpha1.MCPTool) []byte {
+	if tool.Spec.OutputSchema == nil || len(tool.Spec.OutputSchema.Raw) == 0 {
+		return nil
+	}
+	return tool.Spec.OutputSchema.Raw
+}
+
+// Check reports as a *Problem with a ToolReason why no Job can be built from the tool, or none that is safe. It says nothing about
+// what the API server will think of the Job.
+func Check(tool *v1alpha1.MCPTool) error {
+	_, err := prepare(tool)
+	return err
+}
+
+// A blueprint is a tool that has been checked.
+type blueprint struct {
+	tool      *v1alpha1.MCPTool
+	input     *schema.Schema
+	variables []variable
+	// used are the variables that the template refers to.
+	used map[string]bool
+}
+
+func prepare(tool *v1alpha1.MCPTool) (*blueprint, error) {
+	if len(tool.Name) > validation.LabelValueMaxLength {
+		return nil, problem(v1alpha1.ToolReasonInvalidTemplate, field.ErrorList{field.TooLong(field.NewPath("metadata", "name"), "",
+			validation.LabelValueMaxLength)})
+	}
+	input, variables, err := checkSchemas(tool)
+	if err != nil {
+		return nil, err
+	}
+	at := field.NewPath("spec", "jobTemplate")
+	mistakes := checkTemplate(tool, at)
+	allowed, err := allowances(tool)
+	if err != nil {
+		mistakes = append(mistakes, field.Forbidden(field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationUnsafe), err.Error()))
+	}
+	found := inspect(&tool.Spec.JobTemplate.Spec.Template.Spec, at.Child("spec", "template", "spec"), variables, allowed)
+	if err := problem(v1alpha1.ToolReasonInvalidTemplate, append(mistakes, found.unknown...)); err != nil {
+		return nil, err
+	}
+	if err := problem(v1alpha1.ToolReasonUnsafeArgument, found.unsafe); err != nil {
+		return nil, err
+	}
+	return &blueprint{tool: tool, input: input, variables: variables, used: found.used}, nil
+}
+
+// checkSchemas compiles both schemas.
+func checkSchemas(tool *v1alpha1.MCPTool) (*schema.Schema, []variable, error) {
+	invalid := func(name, why string) error {
+		return &Problem{Reason: v1alpha1.ToolReasonInvalidSchema, Message: "spec." + name + ": " + why}
+	}
+	input, err := schema.Compile(InputSchema(tool))
+	if err != nil {
+		return nil, nil, invalid("inputSchema", err.Error())
+	}
+	if places := input.WriteOnly(); len(places) > 0 {
+		return nil, nil, invalid("inputSchema", fmt.Sprintf(
+			"%s: writeOnly is not supported yet; arguments are readable for everybody who may read MCPTasks", places[0]))
+	}
+	vars, err := variables(input)
+	if err != nil {
+		return nil, nil, invalid("inputSchema", err.Error())
+	}
+	if output := OutputSchema(tool); output != nil {
+		if _, err := schema.Compile(output); err != nil {
+			return nil, nil, invalid("outputSchema", err.Error())
+		}
+	}
+	return input, vars, nil
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

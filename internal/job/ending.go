@@ -1,0 +1,114 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+)
+
+// What Kubernetes keeps of termination messages, in bytes: of one container's, and of all of a pod's together, in equal parts.
+const (
+	maxContainerMessage = 4096
+	maxPodMessages      = 12 << 10
+)
+
+// An Ending is how the main container ended.
+type Ending struct {
+	// ExitCode of the container's process.
+	ExitCode int32
+	// Signal that ended the process, where the runtime reports it apart from ExitCode; else 0.
+	Signal int32
+	// OOMKilled: the container, or a process in it, was killed because memory ran out, whatever ExitCode says.
+	OOMKilled bool
+	// DeadlineExceeded: the kubelet stopped the pod at its activeDeadlineSeconds.
+	DeadlineExceeded bool
+	// TerminationMessage is what Kubernetes kept of the container's termination message.
+	TerminationMessage string
+	// TerminationMessageLimit is how many bytes of it Kubernetes kept at most; 0 stands for 4096.
+	TerminationMessageLimit int
+}
+
+// EndingOf reads from a pod how its container of that name ended; false while it has not, or where the pod does not say.
+func EndingOf(pod *corev1.Pod, container string) (Ending, bool) {
+	for i := range pod.Status.ContainerStatuses {
+		status := &pod.Status.ContainerStatuses[i]
+		if status.Name != container || status.State.Terminated == nil {
+			continue
+		}
+		end := status.State.Terminated
+		return Ending{
+			ExitCode:                end.ExitCode,
+			Signal:                  end.Signal,
+			OOMKilled:               end.Reason == "OOMKilled",
+			DeadlineExceeded:        pod.Status.Reason == "DeadlineExceeded" && !endedBefore(pod, end),
+			TerminationMessage:      end.Message,
+			TerminationMessageLimit: messageLimit(pod),
+		}, true
+	}
+	return Ending{}, false
+}
+
+// endedBefore reports whether a container ended by itself before the pod's deadline, though the pod, for another container, ran
+// into it. Times and deadline are whole seconds.
+func endedBefore(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
+	if pod.Status.StartTime == nil || pod.Spec.ActiveDeadlineSeconds == nil || end.FinishedAt.IsZero() {
+		return false
+	}
+	deadline := pod.Status.StartTime.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
+	return end.FinishedAt.Time.Before(deadline)
+}
+
+func messageLimit(pod *corev1.Pod) int {
+	containers := len(pod.Spec.Containers) + len(pod.Spec.InitContainers) + len(pod.Spec.EphemeralContainers)
+	return min(maxContainerMessage, maxPodMessages/max(containers, 1))
+}
+
+// messageFull reports whether the termination message is as long as Kubernetes lets it be, so that more of it is likely lost.
+func (e Ending) messageFull() bool {
+	limit := e.TerminationMessageLimit
+	if limit == 0 {
+		limit = maxContainerMessage
+	}
+	return len(e.TerminationMessage) >= limit
+}
+
+// account says, with the task's reason, in one sentence how a tool ended that did not succeed; the reason is "" where it did. What
+// Kubernetes did to the tool explains its exit code, and so comes first.
+func (e Ending) account(execution v1alpha1.Execution) (reason, sentence string) {
+	switch {
+	case e.DeadlineExceeded:
+		return v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("The tool was stopped because it ran longer than its deadline of %s.",
+			durationText(execution.Deadline.Duration))
+	case e.OOMKilled && e.ExitCode == 0:
+		return v1alpha1.ReasonOOMKilled,
+			"A process of the tool was killed because memory ran out, though the tool exited with code 0."
+	case e.OOMKilled:
+		return v1alpha1.ReasonOOMKilled, "The tool was killed because it ran out of memory."
+	case e.ExitCode != 0:
+		return v1alpha1.ReasonToolError, fmt.Sprintf("The tool exited with code %d%s.", e.ExitCode, e.signal())
+	case e.Signal != 0:
+		return v1alpha1.ReasonToolError, fmt.Sprintf("The tool was ended by a signal%s.", e.signal())
+	default:
+		return "", ""
+	}
+}
+
+var signals = map[int32]string{
+	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV",
+	13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
+}
+
+// signal names the signal that ended the tool, or that its exit code stands for by convention: 128 and the signal's number.
+func (e Ending) signal() string {
+	number := e.Signal
+	if number == 0 && e.ExitCode > 128 {
+		number = e.ExitCode - 128
+	}
+	if name, ok := signals[number]; ok {
+		return " (signal " + name + ")"
+	}
+	return ""
+}

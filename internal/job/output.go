@@ -1,0 +1,120 @@
+package job
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// An Output is what could be read of the main container's log.
+type Output struct {
+	// Data is the end of the log.
+	Data []byte
+	// Total is the length of the log in bytes; less than len(Data) where it is not known.
+	Total int64
+	// Unavailable says in words why the log could not be read; empty where it was.
+	Unavailable string
+}
+
+// checked is the output, unless all of it is a sentence of the kubelet's that there is none: the kubelet sends that as if it were
+// the log when it finds out too late.
+func (o Output) checked() Output {
+	line := bytes.TrimSpace(o.Data)
+	for _, sentence := range []string{"unable to retrieve container logs for ", "failed to try resolving symlinks in path "} {
+		if bytes.HasPrefix(line, []byte(sentence)) && !bytes.ContainsRune(line, '\n') {
+			return Output{Unavailable: "the node no longer has it"}
+		}
+	}
+	return o
+}
+
+// A tail is the end of a text in an encoding that may or may not be UTF-8.
+type tail struct {
+	data []byte
+	// lost is how many bytes are missing before data.
+	lost int64
+	// note says what else may be missing; "" where nothing is.
+	note string
+}
+
+// logTail is the end of a log, at most limit bytes, without the line ends behind it.
+func logTail(o Output, limit int64) tail {
+	t := tail{data: bytes.TrimRight(o.Data, "\r\n"), lost: max(o.Total-int64(len(o.Data)), 0)}
+	if t.lost > 0 {
+		t = t.skip(continuation(t.data))
+	}
+	return t.cut(int(limit), func(_ rune, size int) int { return size })
+}
+
+// messageTail is what Kubernetes kept of a termination message.
+func messageTail(e Ending) tail {
+	t := tail{data: bytes.TrimRight([]byte(e.TerminationMessage), "\r\n")}
+	if e.messageFull() {
+		t.note = fmt.Sprintf("[The output has all of the %d bytes that Kubernetes keeps of a termination message; more of it may be "+
+			"missing.]\n", len(e.TerminationMessage))
+	}
+	return t
+}
+
+// cut is the end of t, in whole characters, as far as the budget goes. cost is what a character takes of it; of what is not UTF-8,
+// every byte is a character utf8.RuneError of size 1.
+func (t tail) cut(budget int, cost func(r rune, size int) int) tail {
+	start := len(t.data)
+	for start > 0 {
+		r, size := utf8.DecodeLastRune(t.data[:start])
+		if budget -= cost(r, size); budget < 0 {
+			break
+		}
+		start -= size
+	}
+	return t.skip(start)
+}
+
+// skip is t without its first n bytes.
+func (t tail) skip(n int) tail {
+	t.data, t.lost = t.data[n:], t.lost+int64(n)
+	return t
+}
+
+// continuation is the number of bytes at the beginning of data that end a character whose beginning is missing.
+func continuation(data []byte) int {
+	n := 0
+	for n < min(len(data), utf8.UTFMax-1) && !utf8.RuneStart(data[n]) {
+		n++
+	}
+	return n
+}
+
+// text is t as Unicode text: what is not UTF-8, and NUL, which many programs that read JSON take for an end, are replaced. Other
+// control characters, also those that color terminals, stay.
+func (t tail) text() string {
+	var b strings.Builder
+	b.Grow(len(t.data))
+	for data := t.data; len(data) > 0; {
+		r, size := utf8.DecodeRune(data)
+		if r == 0 {
+			r = utf8.RuneError
+		}
+		b.WriteRune(r)
+		data = data[size:]
+	}
+	return b.String()
+}
+
+// toolResult is the CallToolResult that all of the text is; false where it is none, or where some of it is missing.
+func (t tail) toolResult() (toolResult, bool) {
+	if t.lost > 0 {
+		return toolResult{}, false
+	}
+	return parseToolResult([]byte(t.text()))
+}
+
+// marked is the text behind a visible mark of what is missing.
+func (t tail) marked() string {
+	mark := t.note
+	if t.lost > 0 {
+		mark = fmt.Sprintf("[The first %d of %d bytes of the output are missing.]\n", t.lost, t.lost+int64(len(t.data))) + mark
+	}
+	return mark + t.text()
+}

@@ -1,0 +1,164 @@
+package job
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mcptasks/mcptasks/internal/schema"
+)
+
+// VariablePrefix begins the names of the environment variables that carry arguments. Templates may not set such variables.
+const VariablePrefix = "MCP_ARG_"
+
+// Limits on arguments in the environment; what exceeds them is in the file only.
+const (
+	// maxVariables is how many scalar properties a tool may declare.
+	maxVariables = 256
+	// maxPropertyName is how long the name of a scalar property may be, in bytes.
+	maxPropertyName = 128
+	// maxValue is how long a value may be, in bytes. Linux takes 128 KiB for a variable or an argument with all that stands around
+	// it; this leaves as much for the latter.
+	maxValue = 64 << 10
+	// maxEnvironment is how much the variables of all containers of a pod may take together, in bytes. The Job must stay far below
+	// the 1.5 MiB that etcd accepts.
+	maxEnvironment = 512 << 10
+)
+
+// A variable is the environment variable of one declared scalar property.
+type variable struct {
+	name     string
+	property schema.Property
+}
+
+// variables are the environment variables that a schema declares, in a stable order. The error says which properties have no
+// usable name.
+func variables(s *schema.Schema) ([]variable, error) {
+	var all []variable
+	var problems []error
+	taken := map[string]string{}
+	for _, p := range s.Properties() {
+		if !p.Scalar() {
+			continue
+		}
+		name, err := variableName(p.Name)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if other, ok := taken[name]; ok {
+			problems = append(problems, fmt.Errorf("the properties %q and %q would both become the environment variable %s; rename one",
+				other, p.Name, name))
+			continue
+		}
+		taken[name] = p.Name
+		all = append(all, variable{name: name, property: p})
+	}
+	if len(all) > maxVariables {
+		problems = append(problems, fmt.Errorf("%d scalar properties are declared; at most %d are allowed", len(all), maxVariables))
+	}
+	return all, errors.Join(problems...)
+}
+
+// variableName is the name of the environment variable of a property: MCP_ARG_ and the name in capitals, with "_" for "-" and ".".
+func variableName(property string) (string, error) {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_':
+			return r
+		case r == '-', r == '.':
+			return '_'
+		default:
+			return -1
+		}
+	}, property)
+	if len(name) != len(property) || name == "" || len(name) > maxPropertyName {
+		return "", fmt.Errorf("the property %q cannot become an environment variable: the name of a scalar property must have 1 to %d "+
+			`of the characters A-Z, a-z, 0-9, "_", "-" and "."`, shorten(property, 100), maxPropertyName)
+	}
+	return VariablePrefix + name, nil
+}
+
+// An environment is the variables of one call.
+type environment struct {
+	// vars are what the environment of every container begins with.
+	vars []corev1.EnvVar
+	// omitted are the variables that the environment cannot hold, with the reason.
+	omitted map[string]string
+}
+
+// environ makes the environment of a call for pods with that many containers. A property that the arguments leave out has its
+// default, or else the empty string, as null has: left unset, $(MCP_ARG_X) would reach the program as those very characters.
+func environ(variables []variable, arguments map[string]any, containers int) environment {
+	type assignment struct {
+		variable
+		value string
+	}
+	env := environment{omitted: map[string]string{}}
+	var all []assignment
+	for _, v := range variables {
+		argument, ok := arguments[v.property.Name]
+		if !ok {
+			argument = v.property.Default
+		}
+		value := valueText(argument, v.property.Type == "integer")
+		switch {
+		case strings.ContainsRune(value, 0):
+			env.omitted[v.name] = "it contains a NUL character"
+		case len(value) > maxValue:
+			env.omitted[v.name] = fmt.Sprintf("it has %d bytes, more than the %d that fit there", len(value), maxValue)
+		default:
+			// Doubled, a $ stands for itself: a caller's $(DB_PASSWORD) stays what it is.
+			all = append(all, assignment{v, strings.ReplaceAll(value, "$", "$$")})
+		}
+	}
+
+	// The shortest values come first, so that one long value does not displace many short ones.
+	slices.SortStableFunc(all, func(a, b assignment) int { return len(a.value) - len(b.value) })
+	room := maxEnvironment / max(containers, 1)
+	fits := map[string]string{}
+	for _, a := range all {
+		room -= len(a.name) + len(a.value)
+		if room < 0 {
+			env.omitted[a.name] = "the arguments together are too long"
+			continue
+		}
+		fits[a.name] = a.value
+	}
+	for _, v := range variables {
+		if value, ok := fits[v.name]; ok {
+			env.vars = append(env.vars, corev1.EnvVar{Name: v.name, Value: value})
+		}
+	}
+	return env
+}
+
+// valueText is the text of a scalar, as schema.Decode returns it, in the environment: a string itself, a number as the caller
+// wrote it, and nothing for null. Integers lose a point and an exponent, which programs that expect integers do not read.
+func valueText(value any, integer bool) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case bool:
+		return strconv.FormatBool(value)
+	case json.Number:
+		text := value.String()
+		if !integer || !strings.ContainsAny(text, ".eE") {
+			return text
+		}
+		if r, ok := new(big.Rat).SetString(text); ok && r.IsInt() {
+			return r.Num().String()
+		}
+		return text
+	default:
+		return ""
+	}
+}
