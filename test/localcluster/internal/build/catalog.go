@@ -68,7 +68,7 @@ func Catalog() []Binary {
 		containerd("containerd-shim-runc-v2", 15*time.Second),
 		containerd("ctr", 15*time.Second),
 		{Name: "coredns", Module: "binaries/coredns", Package: ".", FirstBuild: time.Minute},
-		{Name: "pause", Module: ".", Package: "./pause", FirstBuild: 5 * time.Second},
+		{Name: "pause", Module: "binaries/pause", Package: ".", FirstBuild: 5 * time.Second},
 		{Name: "helm", Module: "binaries/helm", Package: "helm.sh/helm/v4/cmd/helm", FirstBuild: time.Minute},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 )
@@ -83,4 +84,20 @@ func (a *api) nodeReady(ctx context.Context, name string) error {
 		}
 	}
 	return fmt.Errorf("the node hasn't reported yet")
+}
+
+// podProblems returns the latest warnings about the pods of a namespace, nil if there are none.
+func (a *api) podProblems(ctx context.Context, namespace string) error {
+	var events struct {
+		Items []struct{ Reason, Message string }
+	}
+	query := url.Values{"fieldSelector": {"type=Warning,involvedObject.kind=Pod"}}
+	if err := a.get(ctx, "/api/v1/namespaces/"+namespace+"/events?"+query.Encode(), &events); err != nil {
+		return err
+	}
+	if len(events.Items) == 0 {
+		return nil
+	}
+	last := events.Items[len(events.Items)-1]
+	return fmt.Errorf("the last warning about a pod there: %s: %s", last.Reason, last.Message)
 }

@@ -16,6 +16,9 @@ import (
 	"time"
 )
 
+// dnsNamespace is where the manifest puts cluster DNS.
+const dnsNamespace = "kube-system"
+
 //go:embed manifests/coredns.yaml
 var dnsManifest string
 

@@ -52,11 +52,14 @@ func (c *Cluster) finishNode(ctx context.Context) error {
 	}
 	if err := c.await(ctx, "wait for the node", func(ctx context.Context) error {
 		return api.nodeReady(ctx, c.Name)
-	}, nil); err != nil {
+	}); err != nil {
 		return err
 	}
 	if err := c.applyDNS(ctx); err != nil {
 		return err
 	}
-	return c.await(ctx, "wait for cluster DNS", c.dnsAnswers, nil)
+	if err := c.await(ctx, "wait for cluster DNS", c.dnsAnswers); err != nil {
+		return errors.Join(err, api.podProblems(context.WithoutCancel(ctx), dnsNamespace))
+	}
+	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcptasks/mcptasks/test/localcluster/internal/build"
@@ -203,7 +205,7 @@ func (c *Cluster) awaitComponent(ctx context.Context, name string) error {
 			return &finalError{&componentError{name, "it ended again and again, last with " + last.Detail, c.log(name)}}
 		}
 		return &componentError{name, last.Detail, c.log(name)}
-	}, func() string { return last.Detail })
+	})
 }
 
 // finalError says that there is no use in trying again.
@@ -211,11 +213,15 @@ type finalError struct{ error }
 
 func (e *finalError) Unwrap() error { return e.error }
 
-// await polls until try returns nil, a finalError, or the deadline passes, and reports it as one step. detail may be nil.
-func (c *Cluster) await(ctx context.Context, title string, try func(context.Context) error, detail func() string) error {
+// await polls until try returns nil, a finalError, or the deadline passes, and reports it as one step.
+func (c *Cluster) await(ctx context.Context, title string, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyDeadline)
 	defer cancel()
-	step := c.out.Step(title, detail)
+	var last atomic.Value
+	step := c.out.Step(title, func() string {
+		why, _ := last.Load().(string)
+		return why
+	})
 	for {
 		err := try(ctx)
 		if err == nil {
@@ -227,6 +233,7 @@ func (c *Cluster) await(ctx context.Context, title string, try func(context.Cont
 			step.Fail()
 			return final.error
 		}
+		last.Store(brief(err))
 		select {
 		case <-ctx.Done():
 			step.Fail()
@@ -234,4 +241,13 @@ func (c *Cluster) await(ctx context.Context, title string, try func(context.Cont
 		case <-time.After(pollInterval):
 		}
 	}
+}
+
+// brief is the beginning of an error's text, for a line that has room for no more.
+func brief(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	if r := []rune(text); len(r) > 100 {
+		text = string(r[:100]) + "…"
+	}
+	return text
 }

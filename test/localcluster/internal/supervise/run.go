@@ -172,7 +172,8 @@ func (k *keeper) start() (int, <-chan syscall.WaitStatus, error) {
 	}
 	defer null.Close()
 	attr := &os.ProcAttr{
-		Env:   append(os.Environ(), c.Env...),
+		// Of two values of a variable the first counts.
+		Env:   append(slices.Clone(c.Env), os.Environ()...),
 		Files: []*os.File{null, log, log},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}
