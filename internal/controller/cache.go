@@ -61,7 +61,7 @@ func slimNamespace(n *corev1.Namespace) {
 	n.Spec, n.Status, n.Annotations = corev1.NamespaceSpec{}, corev1.NamespaceStatus{}, nil
 }
 
-// slimJob keeps of the template the containers' names and the restart policy.
+// slimJob keeps of the template the containers' names.
 func slimJob(j *batchv1.Job) {
 	j.Spec.Template.ObjectMeta = metav1.ObjectMeta{}
 	j.Spec.Template.Spec = slimPodSpec(j.Spec.Template.Spec)
@@ -78,7 +78,8 @@ func slimPodSpec(s corev1.PodSpec) corev1.PodSpec {
 		InitContainers: slimContainers(s.InitContainers),
 		Containers:     slimContainers(s.Containers),
 		NodeName:       s.NodeName,
-		RestartPolicy:  s.RestartPolicy,
+		// Tells a container that the deadline ended from one that ended before.
+		ActiveDeadlineSeconds: s.ActiveDeadlineSeconds,
 	}
 }
 

@@ -1,8 +1,8 @@
-// Package controller is the only writer of status: it turns MCPTasks into Jobs, follows them, and puts what became of them on the
-// record; it deletes expired MCPTasks, and it says which MCPTools are Ready.
+// Package controller is the only writer of status: it turns MCPTasks into Jobs, follows them, and puts what became of them on
+// the record; it deletes expired MCPTasks, and it says which MCPTools are Ready.
 //
-// What state follows from what is seen is decided by package task, how a Job is made and read by package job; this package fetches
-// and acts. It must not know MCP or its endpoint: the two meet in the MCPTask objects only.
+// What state follows from what is seen is decided by package task, how a Job is made and read by package job; this package
+// fetches and acts. It must not know MCP or its endpoint: the two meet in the MCPTask objects only.
 package controller
 
 // The rights of the controller's service account, for controller-gen. It reads no Secrets and changes no spec of an MCPTask.
@@ -18,8 +18,8 @@ package controller
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 //
-// Where the admission plugin OwnerReferencesPermissionEnforcement is on, as in OpenShift, a Job may only have an owner that blocks on
-// it if its creator may set that owner's finalizers.
+// Where the admission plugin OwnerReferencesPermissionEnforcement is on, as in OpenShift, a Job may only have an owner that
+// blocks on it if its creator may set that owner's finalizers.
 //
 // +kubebuilder:rbac:groups=mcptasks.dev,resources=mcptasks/finalizers,verbs=update
 //

@@ -10,8 +10,9 @@ import (
 	"github.com/mcptasks/mcptasks/internal/task"
 )
 
-// announce tells about a change of a task that has been written: always in the log and the metrics, and as an event where somebody
-// may want to look into it. What goes well, and what goes wrong inside of a tool, is on the task itself and makes no event.
+// announce tells about a change of a task that has been written: always in the log and the metrics, and as an event where
+// somebody may want to look into it. What goes well, and what goes wrong inside of a tool, is on the task itself and makes no
+// event.
 func (c *taskController) announce(ctx context.Context, t *v1alpha1.MCPTask, v task.Verdict) {
 	log := ctrl.LoggerFrom(ctx).WithValues("state", t.Status.State, "reason", t.Status.Reason, "rule", v.Rule)
 	if !t.Status.State.Terminal() {

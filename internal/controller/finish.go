@@ -22,8 +22,8 @@ const leftoverGrace = 30 * time.Second
 // finish lets go of the Job of a finished task: from now on Kubernetes may remove it after the tool's retention. Not earlier, for
 // what became of the task would be lost with it.
 //
-// Containers that something injected into the pod and that do not end by themselves would keep the pod running until its deadline.
-// The Job's own deadline is set to end them; the task is not touched by that, it has ended.
+// Containers that something injected into the pod and that do not end by themselves would keep the pod running until its
+// deadline. The Job's own deadline is set to end them; the task is not touched by that, it has ended.
 func (c *taskController) finish(ctx context.Context, o *task.Observation) error {
 	j := o.Job
 	if j == nil || j.DeletionTimestamp != nil || o.Stopped || j.Spec.TTLSecondsAfterFinished != nil {

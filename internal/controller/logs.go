@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,14 +35,8 @@ func (l podLogs) Tail(ctx context.Context, pod types.NamespacedName, container s
 	if err = errors.Join(err, stream.Close()); err != nil {
 		return job.Output{}, fmt.Errorf("read the log: %w", err)
 	}
-	if kubeletApology.Match(output.Data) {
-		return job.Output{}, fmt.Errorf("the node says: %s", output.Data)
-	}
 	return output, nil
 }
-
-// kubeletApology is all that some kubelets answer, with status 200, when they have no log. It is not the tool's output.
-var kubeletApology = regexp.MustCompile(`^(?:unable to retrieve container logs for|failed to try resolving symlinks in path) \S+[^\n]*\n?$`)
 
 // tail reads r to its end and keeps the last limit bytes.
 func tail(r io.Reader, limit int64) (job.Output, error) {

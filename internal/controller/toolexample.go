@@ -2,8 +2,12 @@ package controller
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
@@ -14,13 +18,17 @@ import (
 // exampleTask is the name of the task that example calls pretend to be; no real task's is that short.
 const exampleTask = "t-example"
 
-// exampleJob is the Job that a call of the tool with example arguments would become. Where no example can be found, it is the Job of
-// the template without arguments.
+// exampleJob is the Job that a call of the tool with example arguments would become. Where no example can be found, it is the
+// Job of a call without arguments, as if the tool demanded none.
 func exampleJob(tool *v1alpha1.MCPTool) (*batchv1.Job, error) {
-	arguments := exampleArguments(tool)
+	arguments := exampleArguments(job.InputSchema(tool))
 	if arguments == nil {
+		undemanding, err := withoutDemands(job.InputSchema(tool))
+		if err != nil {
+			return nil, err
+		}
 		tool = tool.DeepCopy()
-		tool.Spec.InputSchema, arguments = nil, []byte(`{}`)
+		tool.Spec.InputSchema, arguments = &apiextensionsv1.JSON{Raw: undemanding}, []byte(`{}`)
 	}
 	return job.Build(tool, &v1alpha1.MCPTask{
 		ObjectMeta: metav1.ObjectMeta{Name: exampleTask, Namespace: tool.Namespace, UID: "00000000-0000-0000-0000-000000000000"},
@@ -36,13 +44,22 @@ func exampleJob(tool *v1alpha1.MCPTool) (*batchv1.Job, error) {
 	})
 }
 
-// exampleArguments are arguments that fit the tool's inputSchema: one of the schema's own examples, else the least that it demands.
-// nil: none could be found.
-func exampleArguments(tool *v1alpha1.MCPTool) []byte {
-	if tool.Spec.InputSchema == nil {
-		return []byte(`{}`)
+// withoutDemands is an inputSchema with the same properties that an empty object fits.
+func withoutDemands(inputSchema []byte) ([]byte, error) {
+	var root map[string]json.RawMessage
+	if err := json.Unmarshal(inputSchema, &root); err != nil {
+		return nil, fmt.Errorf("read inputSchema: %w", err)
 	}
-	compiled, err := schema.Compile(tool.Spec.InputSchema.Raw)
+	maps.DeleteFunc(root, func(keyword string, _ json.RawMessage) bool {
+		return !slices.Contains([]string{"$schema", "$defs", "definitions", "type", "properties"}, keyword)
+	})
+	return json.Marshal(root)
+}
+
+// exampleArguments are arguments that fit an inputSchema: one of the schema's own examples, else the least that it demands. nil:
+// none could be found.
+func exampleArguments(inputSchema []byte) []byte {
+	compiled, err := schema.Compile(inputSchema)
 	if err != nil {
 		return nil
 	}
@@ -51,7 +68,7 @@ func exampleArguments(tool *v1alpha1.MCPTool) []byte {
 		Default    json.RawMessage            `json:"default"`
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	if err := json.Unmarshal(tool.Spec.InputSchema.Raw, &root); err != nil {
+	if err := json.Unmarshal(inputSchema, &root); err != nil {
 		return nil
 	}
 	candidates := root.Examples

@@ -154,6 +154,9 @@ var situations = []struct {
 		"deadline", working, v1alpha1.ReasonRunning, "longer than its deadline", ""},
 	{"it ran too long", newScene().job().pod(2, runs(5), exits(137, 3605), podFailed("DeadlineExceeded", "")).log("half"),
 		"deadline", completed, v1alpha1.ReasonDeadlineExceeded, "", ""},
+	{"it was done before a sidecar kept the pod until its deadline", newScene().job().pod(2, runs(5), exits(0, 30), podFailed("DeadlineExceeded", ""),
+		podDeadline(2, 3600)).log("done"),
+		"exit-ok", completed, v1alpha1.ReasonSucceeded, "", ""},
 	{"the Job ran too long and its pod is gone", newScene().job().started().fresh().jobSays(batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded),
 		"deadline", completed, v1alpha1.ReasonDeadlineExceeded, "", ""},
 	{"the Job is complete and its pod is gone, from the cache", newScene().job().started().jobSays(batchv1.JobComplete, ""),
@@ -199,11 +202,6 @@ var situations = []struct {
 		"exit-error", completed, v1alpha1.ReasonToolError, "", ""},
 	{"no further attempt comes", newScene().job().retries(1).clock(700).pod(2, runs(5), exits(3, 30)).event("FailedCreate", "Error creating: exceeded quota: q"),
 		"start-deadline", failed, v1alpha1.ReasonQuotaExceeded, "", NextStop},
-	{"a container is restarted in place", newScene().job().retries(2).pod(2, restartsInPlace, runs(5), exits(3, 30), stillRunningPod),
-		"restarting", working, v1alpha1.ReasonStarting, "started again", ""},
-	{"a container was restarted in place too often", newScene().job().retries(1).pod(2, restartsInPlace, runs(5), deleted(29), exits(3, 30), stillRunningPod).
-		jobSays(batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded).log("no"),
-		"restarts-used-up", completed, v1alpha1.ReasonToolError, "", ""},
 	{"the pod vanished and the Job is still open", newScene().job().started(),
 		"pod-gone", working, v1alpha1.ReasonStarting, "pod is gone", ""},
 
@@ -262,7 +260,13 @@ func podFailedReasonOnly(reason string) func(p *corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.Reason = reason }
 }
 
-func stillRunningPod(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }
+// podDeadline is what the pod's status and spec say about its deadline.
+func podDeadline(start int, seconds int64) func(p *corev1.Pod) {
+	return func(p *corev1.Pod) {
+		since := at(start)
+		p.Status.StartTime, p.Spec.ActiveDeadlineSeconds = &since, &seconds
+	}
+}
 
 func TestDecide(t *testing.T) {
 	spoke := map[string]bool{}

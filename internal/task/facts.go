@@ -30,7 +30,7 @@ type facts struct {
 	broken string
 }
 
-// attempt is one pod of the Job.
+// attempt is one pod of the Job. Containers are never restarted in place: package job lets no such template through.
 type attempt struct {
 	pod *corev1.Pod
 	// status of the main container; nil where the kubelet has not said anything of it.
@@ -87,14 +87,6 @@ func mainContainer(o Observation) string {
 func (f *facts) readPod(pod *corev1.Pod) attempt {
 	a := attempt{pod: pod, status: statusOf(pod.Status.ContainerStatuses, f.main)}
 	a.stopAskedAt, a.stopCause = stopAsked(pod)
-	if a.status == nil || a.status.State.Terminated == nil {
-		return a
-	}
-	// A container that the kubelet starts again in place has not ended; whether it is, the Job controller decides in the end.
-	restarts := pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && a.status.State.Terminated.ExitCode != 0
-	if restarts && !podOver(pod) && f.broken == "" {
-		return a
-	}
 	if ending, ok := job.EndingOf(pod, f.main); ok {
 		a.ending, a.endedAt = &ending, a.status.State.Terminated.FinishedAt.Time
 	}
@@ -109,8 +101,6 @@ func (a *attempt) startedAt() time.Time {
 		return a.status.State.Running.StartedAt.Time
 	case a.status.State.Terminated != nil && !neverRan(a.status.State.Terminated):
 		return a.status.State.Terminated.StartedAt.Time
-	case a.status.LastTerminationState.Terminated != nil && !neverRan(a.status.LastTerminationState.Terminated):
-		return a.status.LastTerminationState.Terminated.StartedAt.Time
 	}
 	return time.Time{}
 }
@@ -122,11 +112,6 @@ func (a *attempt) overAt() time.Time {
 
 func (a *attempt) running() bool {
 	return a.status != nil && a.status.State.Running != nil && !podOver(a.pod)
-}
-
-// restarting: the main container ran and will run again in the same pod.
-func (a *attempt) restarting() bool {
-	return a.ending == nil && !a.startedAt().IsZero() && !a.running() && !a.deleting() && !podOver(a.pod)
 }
 
 func (a *attempt) succeeded() bool { return a.ending != nil && a.ending.ExitCode == 0 }

@@ -45,14 +45,14 @@ var outcomeRules = []Rule{{
 		if !f.overDeadline() || f.mayRetry() || (f.jobDeleting() && !f.endedItself(f.last)) {
 			return nil
 		}
-		switch {
-		case f.last == nil && f.startedAt.IsZero(), f.last != nil && f.last.startedAt().IsZero():
+		switch a := f.last; {
+		case a == nil && f.startedAt.IsZero(), a != nil && a.startedAt().IsZero():
 			return nil
-		case f.last != nil && f.last.ending != nil:
-			ending := *f.last.ending
+		case a != nil && a.ending != nil:
+			ending := *a.ending
 			ending.DeadlineExceeded = true
 			return f.completed(ending)
-		case f.last != nil && !podOver(f.last.pod):
+		case a != nil && !podOver(a.pod):
 			return f.working(v1alpha1.ReasonRunning, "Ran longer than its deadline; being stopped.")
 		case !f.FreshJob:
 			return f.unchanged(NextFreshJob)
@@ -131,19 +131,6 @@ var remainsRules = []Rule{{
 		return f.completed(job.Ending{})
 	},
 }, {
-	Name:    "restarts-used-up",
-	Seen:    "the Job failed because a container that is restarted in place failed too often",
-	State:   v1alpha1.StateCompleted,
-	Reasons: []string{v1alpha1.ReasonToolError, v1alpha1.ReasonOOMKilled},
-	Note:    "`restartPolicy: OnFailure`; the Job controller deletes the pod, so that there may be no output.",
-	speak: func(f *facts) *Verdict {
-		restarted := f.last != nil && f.last.ending != nil && f.last.pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
-		if f.broken != batchv1.JobReasonBackoffLimitExceeded || !restarted {
-			return nil
-		}
-		return f.completed(*f.last.ending)
-	},
-}, {
 	Name:    "disrupted",
 	Seen:    "the pod was evicted, preempted, deleted or lost with its node, and no retry follows",
 	State:   v1alpha1.StateFailed,
@@ -180,13 +167,18 @@ var remainsRules = []Rule{{
 	},
 }}
 
-// overDeadline: the kubelet or the Job controller stops the work because it ran too long.
+// overDeadline: the kubelet, or the Job controller where somebody gave the Job a deadline too, stops the work because it ran too
+// long. A container that had ended by then is not meant.
 func (f *facts) overDeadline() bool {
-	if f.broken == batchv1.JobReasonDeadlineExceeded {
-		return true
+	byJob := f.broken == batchv1.JobReasonDeadlineExceeded
+	switch a := f.last; {
+	case a == nil:
+		return byJob
+	case a.ending != nil:
+		return a.ending.DeadlineExceeded || byJob && !f.endedItself(a)
+	default:
+		return a.pod.Status.Reason == "DeadlineExceeded" || byJob
 	}
-	return f.last != nil && (f.last.pod.Status.Reason == "DeadlineExceeded" ||
-		f.last.ending != nil && f.last.ending.DeadlineExceeded)
 }
 
 // completed ends the task with the result that the ending and the output make, once the output has been read.
@@ -217,7 +209,7 @@ func (f *facts) wantsLog(ending job.Ending) bool {
 	if f.Task.Spec.Result.From != v1alpha1.ResultFromTerminationMessage {
 		return true
 	}
-	return ending.ExitCode != 0 && ending.TerminationMessage == ""
+	return ending.TerminationMessage == "" && (ending.ExitCode != 0 || ending.OOMKilled || ending.DeadlineExceeded)
 }
 
 // outputSchema is the tool's outputSchema as it was when the Job was made; nil where it had none or the Job is gone.

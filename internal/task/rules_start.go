@@ -37,18 +37,6 @@ var startRules = []Rule{{
 		return v
 	},
 }, {
-	Name:    "restarting",
-	Seen:    "the main container failed and the kubelet starts it again in place",
-	State:   v1alpha1.StateWorking,
-	Reasons: []string{v1alpha1.ReasonStarting},
-	Note:    "`restartPolicy: OnFailure`.",
-	speak: func(f *facts) *Verdict {
-		if f.last == nil || !f.last.restarting() {
-			return nil
-		}
-		return f.working(v1alpha1.ReasonStarting, "The container "+f.main+" failed and is started again.")
-	},
-}, {
 	Name:    "image-unusable",
 	Seen:    "the image's name is not valid, or it may not be pulled and is not on the node",
 	State:   v1alpha1.StateFailed,

@@ -222,8 +222,6 @@ func sidecar(p *corev1.Pod) {
 	})
 }
 
-func restartsInPlace(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }
-
 func initFails(code int32) func(p *corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.InitContainers = []corev1.Container{{Name: "clone", Image: "example/git:1"}}

@@ -38,7 +38,7 @@ func (f *facts) waiting() *waiting {
 		return f.waitingForPod(f.Job.CreationTimestamp.Time)
 	case f.awaitsRetry():
 		return f.waitingForPod(f.last.overAt())
-	case f.last.running(), f.last.restarting(), f.last.ending != nil, f.last.deleting():
+	case f.last.running(), f.last.ending != nil, f.last.deleting():
 		return nil
 	}
 	w := waitingPod(f.last.pod, f.main)
@@ -128,8 +128,6 @@ func waitingContainer(s *corev1.ContainerStatus, image string) *waiting {
 	case "ErrImageNeverPull":
 		return &waiting{reason: v1alpha1.ReasonImagePullFailed, hopeless: true,
 			message: "The image " + image + " is not on the node, and the tool's imagePullPolicy is Never."}
-	case "CrashLoopBackOff":
-		return &waiting{reason: v1alpha1.ReasonCannotStart, message: "The container " + s.Name + " failed and is started again."}
 	default:
 		return &waiting{reason: v1alpha1.ReasonCannotStart,
 			message: sentence("The container "+s.Name+" cannot be created", cmp.Or(detail, reason))}
@@ -195,8 +193,8 @@ func nodeTrouble(message string) string {
 	return tidy(strings.Join(causes, ", "))
 }
 
-// pullCause is what both of the kubelet's messages have in common, the one of the failure and the one of the back-off after it, so
-// that the task's message does not change to and fro with them.
+// pullCause is what both of the kubelet's messages have in common, the one of the failure and the one of the back-off after it,
+// so that the task's message does not change to and fro with them.
 func pullCause(message string) string {
 	return pullPrefix.ReplaceAllString(pullBackOff.ReplaceAllString(message, ""), "")
 }
