@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/mcp/endpoint"
+	"github.com/mcptasks/mcptasks/internal/store"
+	"github.com/mcptasks/mcptasks/internal/version"
+)
+
+// endpointOptions are the flags of "mcptasks endpoint".
+type endpointOptions struct {
+	address            string
+	healthAddress      string
+	metricsAddress     string
+	catalogNamespace   string
+	audience           string
+	allowedOrigins     []string
+	anonymousNamespace string
+	lenientName        bool
+}
+
+func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.address, "address", ":8080", "address of "+endpoint.Path)
+	flags.StringVar(&o.healthAddress, "health-address", ":8081", "address of /healthz and /readyz")
+	flags.StringVar(&o.metricsAddress, "metrics-address", ":8082", `address of /metrics, or "0" for none`)
+	flags.StringVar(&o.catalogNamespace, "catalog-namespace", os.Getenv("POD_NAMESPACE"),
+		"namespace of the tools that are offered to all tenants (default: the pod's own, from POD_NAMESPACE)")
+	flags.StringVar(&o.audience, "audience", "mcptasks", "audience that callers' tokens must be issued for")
+	flags.StringSliceVar(&o.allowedOrigins, "allowed-origins", nil,
+		"web pages that may call, such as https://app.example.com; programs need none")
+	flags.StringVar(&o.anonymousNamespace, "insecure-anonymous", "",
+		"let everybody in WITHOUT A TOKEN, as a caller of this tenant namespace; for a laptop")
+	flags.BoolVar(&o.lenientName, "lenient-mcp-name", false,
+		"accept tasks/get, tasks/update and tasks/cancel without the header Mcp-Name; a wrong one is always refused")
+}
+
+func (o *endpointOptions) validate() error {
+	switch {
+	case o.catalogNamespace == "":
+		return errors.New("--catalog-namespace or the environment variable POD_NAMESPACE is needed")
+	case o.audience == "":
+		return errors.New("--audience is needed: without one, tokens made for others would be good here")
+	}
+	return nil
+}
+
+func newEndpointCommand() *cobra.Command {
+	var o endpointOptions
+	cmd := &cobra.Command{
+		Use:   "endpoint",
+		Short: "Answer agents: list tools, record calls as MCPTasks, and tell what became of them",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return runEndpoint(cmd.Context(), o)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// runEndpoint serves until the context ends and the requests in flight have been answered.
+func runEndpoint(ctx context.Context, o endpointOptions) error {
+	logger := logr.FromContextOrDiscard(ctx)
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the cluster: %w", err)
+	}
+	cfg.UserAgent = "mcptasks-endpoint/" + version.String()
+	// The API server's own fairness decides how fast we may be; the client's default of 20 requests a second would.
+	cfg.QPS = -1
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("register the API types: %w", err)
+	}
+	health := store.NewHealth(nil)
+	patience := endpoint.ShutdownTimeout
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                  scheme,
+		Logger:                  logger,
+		Cache:                   endpoint.CacheOptions(health),
+		Metrics:                 metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:  o.healthAddress,
+		GracefulShutdownTimeout: &patience,
+	})
+	if err != nil {
+		return fmt.Errorf("set up the endpoint: %w", err)
+	}
+	draining, drain := context.WithCancel(context.WithoutCancel(ctx))
+	defer drain()
+	handler, err := endpoint.NewHandler(draining,
+		endpoint.Cluster{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Health: health},
+		endpoint.Options{
+			CatalogNamespace:   o.catalogNamespace,
+			Audience:           o.audience,
+			AllowedOrigins:     o.allowedOrigins,
+			AnonymousNamespace: o.anonymousNamespace,
+			LenientName:        o.lenientName,
+			Loopback:           listensOnLoopback(o.address),
+			Version:            version.String(),
+		}, metrics.Registry, logger)
+	if err != nil {
+		return fmt.Errorf("set up the endpoint: %w", err)
+	}
+	server := &endpoint.Server{
+		Address: o.address, Handler: handler, Drain: drain, Anonymous: o.anonymousNamespace != "", Logger: logger,
+	}
+	if err := errors.Join(
+		mgr.Add(server),
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("serving", server.Ready),
+	); err != nil {
+		return fmt.Errorf("set up the endpoint: %w", err)
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run the endpoint: %w", err)
+	}
+	return nil
+}
+
+// listensOnLoopback reports whether only this machine can reach an address.
+func listensOnLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || (err == nil && ip.IsLoopback())
+}

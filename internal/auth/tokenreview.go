@@ -1,0 +1,156 @@
+package auth
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// acceptedFor is how long a token that was found good is not asked about again: so long at most does it outlive its expiry or the
+	// deletion of its service account.
+	acceptedFor = 10 * time.Second
+	// rejectedFor is the same for a token that was found bad.
+	rejectedFor = 2 * time.Second
+	// rememberedTokens bounds the memory for both.
+	rememberedTokens = 10_000
+	// reviewTimeout bounds one question to the API server.
+	reviewTimeout = 10 * time.Second
+)
+
+// TokenReviews authenticates bearer tokens by asking the API server. It accepts only tokens that were issued for its audience, so that
+// a token stolen here is of no use elsewhere and none from elsewhere works here.
+type TokenReviews struct {
+	client   client.Writer
+	audience string
+	tenants  Tenants
+
+	key     [sha256.Size]byte
+	known   *cache.LRUExpireCache // hash of the token → verdict
+	flights singleflight.Group
+}
+
+// verdict is what the API server said of a token. Only its own words are remembered, never a failure to ask.
+type verdict struct {
+	user authenticationv1.UserInfo
+	good bool
+}
+
+// NewTokenReviews makes a TokenReviews. A nil clock stands for the real one.
+func NewTokenReviews(c client.Writer, audience string, tenants Tenants, now clock.PassiveClock) (*TokenReviews, error) {
+	if now == nil {
+		now = clock.RealClock{}
+	}
+	t := &TokenReviews{
+		client:   c,
+		audience: audience,
+		tenants:  tenants,
+		known:    cache.NewLRUExpireCacheWithClock(rememberedTokens, now),
+	}
+	if _, err := rand.Read(t.key[:]); err != nil {
+		return nil, fmt.Errorf("read randomness: %w", err)
+	}
+	return t, nil
+}
+
+// Authenticate implements Authenticator.
+func (t *TokenReviews) Authenticate(r *http.Request) (Caller, error) {
+	token, malformed := bearerToken(r.Header)
+	switch {
+	case malformed != nil:
+		return Caller{}, malformed
+	case token == "":
+		return Caller{}, noToken(t.audience)
+	}
+	verdict, err := t.review(r.Context(), token)
+	switch {
+	case err != nil:
+		return Caller{}, err
+	case !verdict.good:
+		return Caller{}, badToken(t.audience)
+	}
+	namespace, _, err := serviceaccount.SplitUsername(verdict.user.Username)
+	if err != nil {
+		return Caller{}, noTenant("You have no tenant here: only service accounts of a tenant's namespace may call tools")
+	}
+	tenant, err := t.tenants.Tenant(r.Context(), namespace)
+	if err != nil {
+		return Caller{}, err
+	}
+	return Caller{
+		Issuer:    IssuerKubernetes,
+		Subject:   verdict.user.Username,
+		Groups:    verdict.user.Groups,
+		Tenant:    tenant,
+		Namespace: namespace,
+	}, nil
+}
+
+// review asks the API server about a token, or remembers what it said.
+func (t *TokenReviews) review(ctx context.Context, token string) (verdict, error) {
+	mac := hmac.New(sha256.New, t.key[:])
+	_, _ = mac.Write([]byte(token))
+	key := string(mac.Sum(nil)) // tokens themselves are not kept in memory
+	if known, ok := t.known.Get(key); ok {
+		return known.(verdict), nil
+	}
+	shared := context.WithoutCancel(ctx)
+	flight := t.flights.DoChan(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(shared, reviewTimeout)
+		defer cancel()
+		said, err := t.ask(ctx, token)
+		if err != nil {
+			return nil, err
+		}
+		keep := rejectedFor
+		if said.good {
+			keep = acceptedFor
+		}
+		t.known.Add(key, said, keep)
+		return said, nil
+	})
+	select {
+	case <-ctx.Done():
+		return verdict{}, ctx.Err()
+	case result := <-flight:
+		if result.Err != nil {
+			return verdict{}, result.Err
+		}
+		return result.Val.(verdict), nil
+	}
+}
+
+func (t *TokenReviews) ask(ctx context.Context, token string) (verdict, error) {
+	review := &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{t.audience}},
+	}
+	if err := t.client.Create(ctx, review); err != nil {
+		return verdict{}, fmt.Errorf("review a token: %w", err)
+	}
+	status := review.Status
+	switch {
+	case status.Error != "" && !status.Authenticated:
+		// The API server uses this for bad tokens and for its own trouble alike; to the caller it is a bad token either way.
+		return verdict{}, nil
+	case status.Authenticated && status.User.Username == "":
+		return verdict{}, errors.New("review a token: the API server gave no user name")
+	}
+	// An API server that does not know audiences leaves the list empty; its word does not mean that the token is for us.
+	return verdict{
+		user: status.User,
+		good: status.Authenticated && slices.Contains(status.Audiences, t.audience),
+	}, nil
+}

@@ -1,0 +1,108 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/mcp/wire"
+	"github.com/mcptasks/mcptasks/internal/schema"
+)
+
+// Tool is a tool that can be called, at one generation.
+type Tool struct {
+	// Name is the tool's name for agents.
+	Name string
+	// Object is the MCPTool. It is shared, and must not be changed.
+	Object *v1alpha1.MCPTool
+	// Listing is the tool's entry in tools/list.
+	Listing wire.Tool
+	// Input is the compiled inputSchema.
+	Input *schema.Schema
+	// Params are the arguments that headers have to mirror.
+	Params []wire.ParamBinding
+}
+
+// noProperties is the input schema of a tool that has none.
+const noProperties = `{"type":"object","additionalProperties":false}`
+
+type compiled struct {
+	generation int64
+	tool       *Tool
+	problem    string
+}
+
+// ready returns the tool behind an object, compiled once for each generation, or why it cannot be called.
+func (c *Catalog) ready(name string, object *v1alpha1.MCPTool) (*Tool, error) {
+	if problem := problem(object); problem != "" {
+		return nil, &NotReadyError{Name: name, Problem: problem}
+	}
+	if value, ok := c.compiled.Get(object.UID); ok && value.(compiled).generation == object.Generation {
+		return value.(compiled).outcome(name)
+	}
+	result := compiled{generation: object.Generation}
+	tool, err := compile(object)
+	if err != nil {
+		result.problem = err.Error()
+	}
+	result.tool = tool
+	c.compiled.Add(object.UID, result)
+	return result.outcome(name)
+}
+
+func (c compiled) outcome(name string) (*Tool, error) {
+	if c.problem != "" {
+		return nil, &NotReadyError{Name: name, Problem: c.problem}
+	}
+	return c.tool, nil
+}
+
+// problem says why the controller does not let agents use the object as it is now; empty if it does.
+func problem(object *v1alpha1.MCPTool) string {
+	condition := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case condition == nil || object.Status.ObservedGeneration != object.Generation:
+		return "it was created or changed a moment ago and has not been checked yet; try again soon"
+	case condition.Status != metav1.ConditionTrue:
+		return fmt.Sprintf("%s (%s)", condition.Message, condition.Reason)
+	default:
+		return ""
+	}
+}
+
+func compile(object *v1alpha1.MCPTool) (*Tool, error) {
+	input := rawSchema(object.Spec.InputSchema)
+	if input == nil {
+		input = json.RawMessage(noProperties)
+	}
+	validator, err := schema.Compile(input)
+	if err != nil {
+		return nil, fmt.Errorf("inputSchema: %w", err)
+	}
+	params, err := wire.ParamBindings(input)
+	if err != nil {
+		return nil, fmt.Errorf("inputSchema: %w", err)
+	}
+	listing := wire.Tool{
+		Name:         Name(object),
+		Title:        object.Spec.Title,
+		Description:  object.Spec.Description,
+		InputSchema:  input,
+		OutputSchema: rawSchema(object.Spec.OutputSchema),
+	}
+	if object.Spec.Annotations != nil {
+		listing.Annotations = object.Spec.Annotations
+	}
+	return &Tool{Name: listing.Name, Object: object, Listing: listing, Input: validator, Params: params}, nil
+}
+
+func rawSchema(s *apiextensionsv1.JSON) json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	return s.Raw
+}

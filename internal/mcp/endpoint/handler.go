@@ -1,0 +1,134 @@
+// Package endpoint puts the parts of the MCP endpoint together: caches, store, authentication, the chain of handlers, and the server
+// that begins when its caches are full and ends without breaking anybody's call.
+//
+// It decides nothing about a request itself.
+package endpoint
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/auth"
+	"github.com/mcptasks/mcptasks/internal/mcp/catalog"
+	"github.com/mcptasks/mcptasks/internal/mcp/front"
+	"github.com/mcptasks/mcptasks/internal/mcp/guard"
+	"github.com/mcptasks/mcptasks/internal/mcp/methods"
+	"github.com/mcptasks/mcptasks/internal/mcp/sdk"
+	"github.com/mcptasks/mcptasks/internal/mcp/wire"
+	"github.com/mcptasks/mcptasks/internal/store"
+)
+
+// Path is where the endpoint answers.
+const Path = "/mcp"
+
+// instructions are the hint for models that clients pass on.
+const instructions = "The tools of this server run as jobs on a Kubernetes cluster and may take from seconds to hours. " +
+	"A call may be answered by a task: its status message says how far it is, and its result is kept for a while after the end."
+
+// Options say how an endpoint behaves.
+type Options struct {
+	// CatalogNamespace is the namespace of the tools that are offered to all tenants.
+	CatalogNamespace string
+	// Audience is what callers' tokens must have been issued for.
+	Audience string
+	// AllowedOrigins are the web pages that may call.
+	AllowedOrigins []string
+	// AnonymousNamespace, where not empty, lets everybody in without a token, as a caller of that tenant namespace.
+	AnonymousNamespace string
+	// LenientName accepts tasks/* without the header Mcp-Name.
+	LenientName bool
+	// Loopback says that the endpoint listens on a loopback address only.
+	Loopback bool
+	// Version is the version of the program.
+	Version string
+}
+
+// Cluster is what an endpoint knows its cluster by.
+type Cluster struct {
+	// Client writes.
+	Client client.Writer
+	// Live reads from the API server.
+	Live client.Reader
+	// Cache reads from the informers that CacheOptions describes.
+	Cache cache.Cache
+	// Health is the one that was given to CacheOptions.
+	Health *store.Health
+	// Clock tells the time. Default: the real one.
+	Clock clock.PassiveClock
+}
+
+// CacheOptions describes all that the endpoint keeps in memory of a cluster.
+func CacheOptions(health *store.Health) cache.Options {
+	return cache.Options{
+		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.MCPTask{}: store.CacheOptions(),
+			&v1alpha1.MCPTool{}: catalog.CacheOptions(),
+			&corev1.Namespace{}: auth.NamespaceCacheOptions(),
+		},
+		NewInformer: health.NewInformer,
+		// Anything else that is read by mistake must fail in a test, not fill the memory in production.
+		ReaderFailOnMissingInformer: true,
+	}
+}
+
+// NewHandler makes the whole chain of handlers. Call it before the caches start. When draining ends, calls that are being waited for are
+// answered without their result.
+func NewHandler(
+	draining context.Context, cluster Cluster, options Options, registerer prometheus.Registerer, logger logr.Logger,
+) (http.Handler, error) {
+	tasks := store.New(store.Config{
+		Client: cluster.Client, Live: cluster.Live, Cache: cluster.Cache, Health: cluster.Health, Clock: cluster.Clock,
+	})
+	if err := tasks.Observe(draining, cluster.Cache); err != nil {
+		return nil, err
+	}
+	for _, object := range []client.Object{&v1alpha1.MCPTool{}, &corev1.Namespace{}} {
+		if _, err := cluster.Cache.GetInformer(draining, object, cache.BlockUntilSynced(false)); err != nil {
+			return nil, fmt.Errorf("get the informer of %T: %w", object, err)
+		}
+	}
+	authenticator, err := newAuthenticator(cluster, options)
+	if err != nil {
+		return nil, err
+	}
+	origins, err := guard.NewOrigins(options.AllowedOrigins, options.Loopback)
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := guard.NewMetrics(registerer)
+	if err != nil {
+		return nil, fmt.Errorf("register the metrics: %w", err)
+	}
+	service := methods.New(catalog.New(cluster.Cache, cluster.Live, options.CatalogNamespace), tasks, draining)
+	self := wire.Server{Name: "mcptasks", Title: "Kubernetes jobs as tools", Version: options.Version}
+	protocol := front.New(front.Config{
+		Methods:      service,
+		Legacy:       sdk.NewHandler(service, self, instructions, logger),
+		Server:       self,
+		Instructions: instructions,
+		LenientName:  options.LenientName,
+		Logger:       logger,
+	})
+
+	mux := http.NewServeMux()
+	mux.Handle(Path, guard.PostOnly(guard.Authenticate(logger, authenticator, protocol)))
+	mux.Handle("/", guard.NotFound(Path))
+	return guard.Recover(logger, guard.Observe(logger, metrics, guard.CheckOrigin(origins, mux))), nil
+}
+
+func newAuthenticator(cluster Cluster, options Options) (auth.Authenticator, error) {
+	tenants := auth.Tenants{Cache: cluster.Cache, Live: cluster.Live}
+	if options.AnonymousNamespace != "" {
+		return auth.Anonymous{Namespace: options.AnonymousNamespace, Tenants: tenants}, nil
+	}
+	return auth.NewTokenReviews(cluster.Client, options.Audience, tenants, cluster.Clock)
+}

@@ -1,0 +1,95 @@
+package front
+
+import (
+	"encoding/json"
+
+	"github.com/mcptasks/mcptasks/internal/mcp/methods"
+	"github.com/mcptasks/mcptasks/internal/mcp/wire"
+	"github.com/mcptasks/mcptasks/internal/task"
+)
+
+func (h *Handler) discover(e *exchange) {
+	h.succeed(e, wire.Discover(h.Server, h.Instructions))
+}
+
+func (h *Handler) listTools(e *exchange) {
+	tools, next, err := h.Methods.ListTools(e.r.Context(), e.caller, e.request.Params.Cursor)
+	if err != nil {
+		h.fail(e, err)
+		return
+	}
+	h.succeed(e, wire.ListTools(h.Server, tools, next))
+}
+
+func (h *Handler) callTool(e *exchange) {
+	params := &e.request.Params
+	if params.Arguments != nil && !wire.IsObject(params.Arguments) {
+		h.fail(e, wire.InvalidParams("params.arguments must be an object"))
+		return
+	}
+	name, _ := wire.String(params.Name) // check has seen that it is a string
+	answer := h.newAnswer(e)
+	defer answer.close()
+	outcome, err := h.Methods.CallTool(e.r.Context(), e.caller, methods.Call{
+		Name:        name,
+		Arguments:   params.Arguments,
+		Tasks:       e.meta.Tasks,
+		Traceparent: e.meta.Traceparent,
+		Header:      e.r.Header,
+		Waiting:     answer.progress,
+	})
+	switch {
+	case err != nil:
+		answer.fail(err)
+	case outcome.Task != nil:
+		answer.succeed(struct {
+			wire.ResultHeader
+			task.Created
+		}{h.Server.Task(), *outcome.Task})
+	default:
+		result, err := wire.WithServer(outcome.Result, h.Server)
+		if err != nil {
+			answer.fail(err)
+			return
+		}
+		answer.succeed(result)
+	}
+}
+
+func (h *Handler) getTask(e *exchange) {
+	id, _ := wire.String(e.request.Params.TaskID) // check has seen that it is a string
+	detailed, err := h.Methods.GetTask(e.r.Context(), e.caller, id)
+	if err != nil {
+		h.fail(e, err)
+		return
+	}
+	h.succeed(e, struct {
+		wire.ResultHeader
+		task.Detailed
+	}{h.Server.Complete(), detailed})
+}
+
+func (h *Handler) updateTask(e *exchange) {
+	id, _ := wire.String(e.request.Params.TaskID)
+	var responses map[string]json.RawMessage
+	raw := e.request.Params.InputResponses
+	if !wire.IsObject(raw) || json.Unmarshal(raw, &responses) != nil {
+		h.fail(e, wire.InvalidParams("params.inputResponses is required and must be an object"))
+		return
+	}
+	h.acknowledge(e, h.Methods.UpdateTask(e.r.Context(), e.caller, id, responses))
+}
+
+func (h *Handler) cancelTask(e *exchange) {
+	id, _ := wire.String(e.request.Params.TaskID)
+	h.acknowledge(e, h.Methods.CancelTask(e.r.Context(), e.caller, id))
+}
+
+// acknowledge answers with the empty result of tasks/update and tasks/cancel.
+func (h *Handler) acknowledge(e *exchange, err error) {
+	if err != nil {
+		h.fail(e, err)
+		return
+	}
+	h.succeed(e, h.Server.Complete())
+}

@@ -1,0 +1,51 @@
+package listen
+
+import "sync"
+
+// pending is the set of subjects that a stream has yet to look at, in the order in which they were added. A subject is in it at most
+// once, whatever happens to it meanwhile, so it never holds more than the stream has subjects.
+type pending struct {
+	// wake has a value while the set is not empty.
+	wake chan struct{}
+
+	mu    sync.Mutex
+	queue []*subject
+}
+
+func newPending() *pending { return &pending{wake: make(chan struct{}, 1)} }
+
+// add never blocks.
+func (p *pending) add(s *subject) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.queued {
+		return
+	}
+	s.queued = true
+	p.queue = append(p.queue, s)
+	p.signal()
+}
+
+// take removes the subject that has waited longest and returns it, or nil. What happens to it from now on adds it again.
+func (p *pending) take() *subject {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 {
+		return nil
+	}
+	s := p.queue[0]
+	s.queued = false
+	if p.queue = p.queue[1:]; len(p.queue) == 0 {
+		p.queue = nil
+	} else {
+		p.signal()
+	}
+	return s
+}
+
+func (p *pending) signal() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}

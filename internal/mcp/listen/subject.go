@@ -1,0 +1,109 @@
+package listen
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/mcptasks/mcptasks/internal/store"
+	"github.com/mcptasks/mcptasks/internal/task"
+)
+
+// subject is something that a stream tells of: a task, or the client's list of tools.
+type subject struct {
+	view
+	// stop ends the wake-ups.
+	stop func()
+	// over says that nothing can follow.
+	over bool
+	// failures is how often in a row it could not be looked at.
+	failures int
+	// queued is pending's.
+	queued bool
+}
+
+// end frees what a subject holds. It may be called more than once.
+func (s *subject) end() {
+	s.over = true
+	s.stop()
+}
+
+// view is how a stream sees a subject.
+type view interface {
+	// look returns what is to be said now, if anything is, and whether nothing can follow. It takes for granted that what it returns
+	// is said.
+	look(ctx context.Context) (news *message, last bool, err error)
+}
+
+// taskView is a task, as its owner sees it.
+type taskView struct {
+	tasks Tasks
+	scope store.Scope
+	id    string
+	of    subscription
+
+	uid     types.UID
+	version string            // the resource version that was looked at last
+	said    [sha256.Size]byte // what was said last
+}
+
+func (v *taskView) look(ctx context.Context) (news *message, last bool, err error) {
+	now, err := v.tasks.Get(ctx, v.scope, v.id)
+	switch {
+	case errors.Is(err, store.ErrNotFound): // deleted since
+		return nil, true, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("read task %s: %w", v.id, err)
+	case v.uid != "" && v.uid != now.UID: // deleted since, and its name was given again
+		return nil, true, nil
+	case v.version != "" && !newer(now.ResourceVersion, v.version):
+		return nil, false, nil
+	}
+	v.uid, v.version = now.UID, now.ResourceVersion
+	last = now.Status.State.Terminal()
+	changed, err := taskChanged(v.of, task.Wire(now))
+	if err != nil {
+		return nil, false, fmt.Errorf("encode task %s: %w", v.id, err)
+	}
+	said := sha256.Sum256(changed.body)
+	if said == v.said { // something changed that clients do not see
+		return nil, last, nil
+	}
+	v.said = said
+	return &changed, last, nil
+}
+
+// newer reports whether version a comes after b.
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err != nil || order > 0
+}
+
+// toolsView is the client's list of tools.
+type toolsView struct {
+	tools     Tools
+	namespace string
+	of        subscription
+
+	version string // that of the list which was looked at last
+}
+
+func (v *toolsView) look(ctx context.Context) (news *message, last bool, err error) {
+	version, err := v.tools.Version(ctx, v.namespace)
+	if err != nil {
+		return nil, false, fmt.Errorf("look at the tools of namespace %s: %w", v.namespace, err)
+	}
+	if version == v.version {
+		return nil, false, nil
+	}
+	v.version = version
+	changed, err := toolsChanged(v.of)
+	if err != nil {
+		return nil, false, fmt.Errorf("encode the news of tools: %w", err)
+	}
+	return &changed, false, nil
+}

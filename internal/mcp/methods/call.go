@@ -1,0 +1,109 @@
+package methods
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/auth"
+	"github.com/mcptasks/mcptasks/internal/job"
+	"github.com/mcptasks/mcptasks/internal/mcp/catalog"
+	"github.com/mcptasks/mcptasks/internal/mcp/wire"
+	"github.com/mcptasks/mcptasks/internal/store"
+	"github.com/mcptasks/mcptasks/internal/task"
+)
+
+// Call is a tools/call.
+type Call struct {
+	// Name is the tool's.
+	Name string
+	// Arguments is the caller's JSON object byte for byte, nil for none.
+	Arguments json.RawMessage
+	// Tasks tells whether the request declared the Tasks extension.
+	Tasks bool
+	// Traceparent is the W3C trace context, or empty.
+	Traceparent string
+	// Header is where arguments are mirrored; nil in revisions that mirror nothing.
+	Header http.Header
+	// Waiting, which may be nil, is called when the call begins to be waited for, and each time that the status message changes, with
+	// the message. It is never called for calls that are answered at once.
+	Waiting func(message string)
+}
+
+// Outcome is the answer to a call: exactly one of its fields is set.
+type Outcome struct {
+	// Task is the task that the call became.
+	Task *task.Created
+	// Result is a CallToolResult.
+	Result json.RawMessage
+}
+
+// CallTool calls a tool. The call becomes a task, durable before CallTool returns, if the request declared Tasks and the tool allows
+// it; else CallTool waits for the result, for as long as the tool says. If ctx ends meanwhile, the task is cancelled.
+func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (Outcome, error) {
+	tool, err := s.find(ctx, caller, call.Name)
+	if err != nil {
+		return Outcome{}, err
+	}
+	mode := tool.Object.Spec.Execution.Mode
+	if mode == v1alpha1.ModeRequired && !call.Tasks {
+		return Outcome{}, wire.MissingTasksCapability()
+	}
+	if call.Header != nil {
+		if err := wire.CheckParams(call.Header, tool.Params, call.Arguments); err != nil {
+			return Outcome{}, err
+		}
+	}
+	arguments := call.Arguments
+	if arguments == nil {
+		arguments = json.RawMessage("{}")
+	}
+	if err := checkArguments(tool, arguments); err != nil {
+		text := fmt.Sprintf("The arguments of %s are not valid; nothing was started.\n%s", tool.Name, err)
+		return Outcome{Result: wire.TextResult(text, true)}, nil
+	}
+	created, err := s.tasks.Create(ctx, scopeOf(caller), store.Call{
+		Tool:        tool.Object,
+		Arguments:   string(arguments),
+		Traceparent: call.Traceparent,
+	})
+	if refused := (*store.RefusedError)(nil); errors.As(err, &refused) {
+		return Outcome{}, wire.Internal(refused.Reason, "%s", refused.Message)
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	if call.Tasks && mode != v1alpha1.ModeForbidden {
+		view := task.WireCreated(created)
+		return Outcome{Task: &view}, nil
+	}
+	result, err := s.wait(ctx, caller, tool, created, call.Waiting)
+	return Outcome{Result: result}, err
+}
+
+func (s *Service) find(ctx context.Context, caller auth.Caller, name string) (*catalog.Tool, error) {
+	tool, err := s.catalog.Find(ctx, caller.Namespace, name)
+	notReady := (*catalog.NotReadyError)(nil)
+	switch {
+	case errors.Is(err, catalog.ErrUnknown):
+		return nil, wire.InvalidParams("Unknown tool; tools/list has the names that you can call")
+	case errors.As(err, &notReady):
+		return nil, wire.InvalidParams("%s", notReady.Error())
+	default:
+		return tool, err
+	}
+}
+
+// checkArguments says in words why a tool cannot take the arguments.
+func checkArguments(tool *catalog.Tool, arguments json.RawMessage) error {
+	if len(arguments) > v1alpha1.MaxArgumentsBytes {
+		return fmt.Errorf("they are longer than %d bytes", v1alpha1.MaxArgumentsBytes)
+	}
+	if err := tool.Input.Validate(arguments); err != nil {
+		return err
+	}
+	return job.CheckArguments(tool.Object, arguments)
+}

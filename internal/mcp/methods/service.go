@@ -1,0 +1,26 @@
+package methods
+
+import (
+	"context"
+
+	"github.com/mcptasks/mcptasks/internal/auth"
+	"github.com/mcptasks/mcptasks/internal/mcp/catalog"
+	"github.com/mcptasks/mcptasks/internal/store"
+)
+
+// Service carries out methods. It is safe for concurrent use.
+type Service struct {
+	catalog  *catalog.Catalog
+	tasks    *store.Store
+	draining context.Context
+}
+
+// New makes a Service. When draining ends, calls that are being waited for are answered as if their time were up: the process is about
+// to end, the work is not.
+func New(tools *catalog.Catalog, tasks *store.Store, draining context.Context) *Service {
+	return &Service{catalog: tools, tasks: tasks, draining: draining}
+}
+
+func scopeOf(caller auth.Caller) store.Scope {
+	return store.Scope{Namespace: caller.Namespace, Owner: caller.Owner()}
+}
