@@ -1,0 +1,141 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/job"
+)
+
+// pod is the first pod of the task's Job, once the Job controller has made it.
+func (w *world) pod(t *v1alpha1.MCPTask) *corev1.Pod {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	changes, err := admin.Watch(ctx, &corev1.PodList{}, client.InNamespace(w.ns), client.MatchingLabels{v1alpha1.LabelTask: t.Name})
+	w.must(err)
+	defer changes.Stop()
+	for change := range changes.ResultChan() {
+		if pod, ok := change.Object.(*corev1.Pod); ok && change.Type != "DELETED" {
+			return pod
+		}
+	}
+	w.Fatalf("waited in vain for a pod of %s", t.Name)
+	return nil
+}
+
+// schedule gives a pod its node, as the scheduler does.
+func (w *world) schedule(pod *corev1.Pod) {
+	w.Helper()
+	w.must(admin.SubResource("binding").Create(w.ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}}))
+}
+
+// runs is the kubelet's word that the pod's containers run.
+func (w *world) runs(pod *corev1.Pod) {
+	w.Helper()
+	w.schedule(pod)
+	w.setStatus(pod, func(s *corev1.PodStatus) {
+		now := metav1.Now()
+		s.Phase, s.StartTime = corev1.PodRunning, &now
+		for _, c := range pod.Spec.Containers {
+			s.ContainerStatuses = append(s.ContainerStatuses, corev1.ContainerStatus{
+				Name: c.Name, Image: c.Image, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
+			})
+		}
+	})
+}
+
+// waits is the kubelet's word that the first container cannot be started yet.
+func (w *world) waits(pod *corev1.Pod, reason, message string) {
+	w.Helper()
+	w.schedule(pod)
+	w.setStatus(pod, func(s *corev1.PodStatus) {
+		s.Phase = corev1.PodPending
+		s.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image,
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+		}}
+	})
+}
+
+// exits is the kubelet's word that a running container has ended; with the last one, the pod has.
+func (w *world) exits(pod *corev1.Pod, container string, code int32) {
+	w.Helper()
+	w.setStatus(pod, func(s *corev1.PodStatus) {
+		over := true
+		for i := range s.ContainerStatuses {
+			state := &s.ContainerStatuses[i].State
+			if s.ContainerStatuses[i].Name == container {
+				*state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+					ExitCode: code, Reason: "Completed", StartedAt: metav1.Now(), FinishedAt: metav1.Now(),
+				}}
+			}
+			over = over && state.Terminated != nil
+		}
+		switch {
+		case over && code == 0:
+			s.Phase = corev1.PodSucceeded
+		case over:
+			s.Phase = corev1.PodFailed
+		}
+	})
+}
+
+// setStatus changes the pod's status in one write.
+func (w *world) setStatus(pod *corev1.Pod, change func(*corev1.PodStatus)) {
+	w.Helper()
+	w.must(admin.Get(w.ctx, client.ObjectKeyFromObject(pod), pod))
+	before := pod.DeepCopy()
+	change(&pod.Status)
+	w.must(admin.Status().Patch(w.ctx, pod, client.MergeFrom(before)))
+}
+
+// removes is the kubelet's word that nothing is left of a pod that was being deleted.
+func (w *world) removes(pod *corev1.Pod) {
+	w.Helper()
+	await(w, pod, "the pod's deletion to begin", func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	now := client.GracePeriodSeconds(0)
+	w.must(client.IgnoreNotFound(admin.Delete(w.ctx, pod, now, client.Preconditions{UID: &pod.UID})))
+	w.awaitGone(pod)
+}
+
+// logs are what containers have written: the same text for all pods of a test, or an error.
+type logs struct {
+	mu   sync.Mutex
+	text string
+	err  error
+	read int
+}
+
+// Tail implements controller.LogReader.
+func (l *logs) Tail(_ context.Context, pod types.NamespacedName, container string, limit int64) (job.Output, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.read++
+	if l.err != nil {
+		return job.Output{}, l.err
+	}
+	if pod.Name == "" || container == "" || limit <= 0 {
+		return job.Output{}, fmt.Errorf("asked for %d bytes of container %q of pod %q", limit, container, pod)
+	}
+	return job.Output{Data: []byte(l.text), Total: int64(len(l.text))}, nil
+}
+
+func (l *logs) set(text string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text, l.err = text, err
+}
+
+func (l *logs) reads() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.read
+}
