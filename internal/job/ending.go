@@ -90,7 +90,7 @@ func (e Ending) account(execution v1alpha1.Execution) (reason, sentence string) 
 	case e.ExitCode != 0:
 		return v1alpha1.ReasonToolError, fmt.Sprintf("The tool exited with code %d%s.", e.ExitCode, e.signal())
 	case e.Signal != 0:
-		return v1alpha1.ReasonToolError, fmt.Sprintf("The tool was ended by a signal%s.", e.signal())
+		return v1alpha1.ReasonToolError, fmt.Sprintf("The tool was ended by signal %d%s.", e.Signal, e.signal())
 	default:
 		return "", ""
 	}
@@ -108,7 +108,7 @@ func (e Ending) signal() string {
 		number = e.ExitCode - 128
 	}
 	if name, ok := signals[number]; ok {
-		return " (signal " + name + ")"
+		return " (" + name + ")"
 	}
 	return ""
 }
