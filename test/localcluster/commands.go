@@ -140,18 +140,14 @@ func kubeconfigCommand(f *flags) *cobra.Command {
 func loadImageCommand(f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "load-image FILE...",
-		Short: "Give the node images from tar files, and print their names",
+		Short: "Give the node the images in tar files, as docker save writes them",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			c, err := f.open()
 			if err != nil {
 				return err
 			}
-			names, err := c.LoadImages(cmd.Context(), files...)
-			for _, n := range names {
-				fmt.Fprintln(cmd.OutOrStdout(), n)
-			}
-			return err
+			return c.LoadImages(cmd.Context(), files...)
 		},
 	}
 }

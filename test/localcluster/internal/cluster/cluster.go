@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/mcptasks/mcptasks/test/localcluster/internal/console"
@@ -53,51 +52,36 @@ const (
 	pollInterval = 50 * time.Millisecond
 )
 
-// stop ends all processes of the cluster: in order if gently, else at once. It doesn't need the spec.
-func (l Layout) stop(gently bool) error {
-	pid, held, err := l.supervisor()
-	if err != nil {
+// stop ends all processes of the cluster at once, as an accident would; it doesn't need the spec.
+func (l Layout) stop() error {
+	// The kernel ends everything in a full cluster's namespaces with their first process.
+	if err := endHolder(l.supervisorLock()); err != nil {
+		return fmt.Errorf("end the supervisor of cluster %q: %w", l.Name, err)
+	}
+	// Components of a control plane may have outlived their supervisor. The API server goes before what it writes to.
+	for _, name := range []string{controllerManager, kubeAPIServer, etcd} {
+		if err := endHolder(l.componentLock(name)); err != nil {
+			return fmt.Errorf("end %s of cluster %q: %w", name, l.Name, err)
+		}
+	}
+	return nil
+}
+
+// endHolder kills the process that holds a lock, if there is one, and waits until it has ended.
+func endHolder(path string) error {
+	pid, held, err := lock.Holder(path)
+	if err != nil || !held {
 		return err
 	}
-	if held {
-		if gently {
-			syscall.Kill(pid, syscall.SIGTERM)
-			held = !waitFor(stopDeadline, l.supervisorEnded)
-		}
-		// The kernel ends everything in a full cluster's namespaces with their first process.
-		if held {
-			syscall.Kill(pid, syscall.SIGKILL)
-		}
-		if !waitFor(stopDeadline, l.supervisorEnded) {
-			return fmt.Errorf("the supervisor of cluster %q (process %d) doesn't end: see what holds it with ps", l.Name, pid)
-		}
+	if err := killProcess(pid); err != nil {
+		return err
 	}
-	return l.endOrphans()
-}
-
-func (l Layout) supervisorEnded() bool {
-	_, held, err := l.supervisor()
-	return err == nil && !held
-}
-
-// endOrphans ends components of a control plane that outlived their supervisor.
-func (l Layout) endOrphans() error {
-	for _, name := range []string{controllerManager, kubeAPIServer, etcd} {
-		pid, held, err := lock.Holder(l.componentLock(name))
-		if err != nil {
-			return err
-		}
-		if !held {
-			continue
-		}
-		syscall.Kill(pid, syscall.SIGKILL)
-		ended := waitFor(stopDeadline, func() bool {
-			_, held, err := lock.Holder(l.componentLock(name))
-			return err == nil && !held
-		})
-		if !ended {
-			return fmt.Errorf("%s of cluster %q (process %d) doesn't end: see what holds it with ps", name, l.Name, pid)
-		}
+	free := waitFor(stopDeadline, func() bool {
+		_, held, err := lock.Holder(path)
+		return err == nil && !held
+	})
+	if !free {
+		return fmt.Errorf("process %d was killed, but %s is still held: see by what with lsof", pid, path)
 	}
 	return nil
 }

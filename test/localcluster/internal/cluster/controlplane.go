@@ -5,6 +5,7 @@ package cluster
 import (
 	"fmt"
 	"path/filepath"
+	"reflect"
 
 	"github.com/mcptasks/mcptasks/test/localcluster/internal/supervise"
 )
@@ -32,6 +33,12 @@ func (c *Cluster) plan() supervise.Plan {
 		p.Components = append(p.Components, c.scheduler(), c.containerd(), c.kubelet(), c.proxy())
 	}
 	return p
+}
+
+// planned says whether the cluster was started with the plan that it would be started with now.
+func (c *Cluster) planned() bool {
+	p, err := supervise.ReadPlan(c.planFile())
+	return err == nil && reflect.DeepEqual(p, c.plan())
 }
 
 // component completes what all components have in common.
@@ -104,6 +111,13 @@ func (c *Cluster) kubeAPIServer() supervise.Component {
 		"--service-account-issuer=https://kubernetes.default.svc." + clusterDomain,
 		"--service-account-signing-key-file=" + signing,
 		"--service-account-key-file=" + verifying,
+		"--requestheader-client-ca-file=" + c.pair(proxyAuthority).Cert,
+		"--requestheader-allowed-names=" + proxyClient,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + c.pair(proxyClient).Cert,
+		"--proxy-client-key-file=" + c.pair(proxyClient).Key,
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--allow-privileged=true",
@@ -130,17 +144,22 @@ func (c *Cluster) controllerManager() supervise.Component {
 	config := c.kubeconfigOf(controllerManager)
 	ca := c.pair(clusterAuthority)
 	signing, _ := c.signingKey()
-	return c.component(controllerManager, supervise.Probe{URL: loopback("https", port, "/healthz")}, false,
+	args := []string{
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port),
-		"--kubeconfig="+config,
-		"--authentication-kubeconfig="+config,
-		"--authorization-kubeconfig="+config,
+		"--kubeconfig=" + config,
+		"--authentication-kubeconfig=" + config,
+		"--authorization-kubeconfig=" + config,
 		"--leader-elect=false",
 		"--use-service-account-credentials=true",
-		"--service-account-private-key-file="+signing,
-		"--root-ca-file="+ca.Cert,
-		"--cluster-signing-cert-file="+ca.Cert,
-		"--cluster-signing-key-file="+ca.Key,
-	)
+		"--service-account-private-key-file=" + signing,
+		"--root-ca-file=" + ca.Cert,
+		"--cluster-signing-cert-file=" + ca.Cert,
+		"--cluster-signing-key-file=" + ca.Key,
+	}
+	if c.spec.Mode == Full {
+		// For the storage class: a volume is a directory below /tmp/hostpath_pv of the node.
+		args = append(args, "--enable-hostpath-provisioner")
+	}
+	return c.component(controllerManager, supervise.Probe{URL: loopback("https", port, "/healthz")}, false, args...)
 }

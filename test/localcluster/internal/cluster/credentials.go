@@ -16,6 +16,8 @@ const (
 	etcdClient       = "etcd-client"
 	apiServer        = "apiserver"
 	apiServerKubelet = "apiserver-kubelet-client"
+	proxyAuthority   = "front-proxy-ca"
+	proxyClient      = "front-proxy-client"
 	kubeletServer    = "kubelet-server"
 	admin            = "admin"
 )
@@ -66,6 +68,14 @@ func (c *Cluster) writeCredentials() error {
 	if err := ca.Server(c.pair(apiServer), pki.Subject{Name: "kube-apiserver"}, "kubernetes", "kubernetes.default",
 		"kubernetes.default.svc", "kubernetes.default.svc."+clusterDomain, "localhost", "127.0.0.1",
 		n.Node.String(), n.APIService().String()); err != nil {
+		return err
+	}
+	// The API server shows this one to servers of aggregated APIs when it speaks for a user.
+	front, err := pki.EnsureAuthority(c.pair(proxyAuthority), c.Name+" front proxy")
+	if err != nil {
+		return err
+	}
+	if err := front.Client(c.pair(proxyClient), pki.Subject{Name: proxyClient}); err != nil {
 		return err
 	}
 	if c.spec.Mode == Full {

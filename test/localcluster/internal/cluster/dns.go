@@ -7,6 +7,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"io"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -35,11 +36,19 @@ func (c *Cluster) applyDNS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.apply(ctx, &manifest); err != nil {
+		return fmt.Errorf("apply cluster DNS: %w", err)
+	}
+	return nil
+}
+
+// apply makes the objects of a manifest.
+func (c *Cluster) apply(ctx context.Context, manifest io.Reader) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.spec.Programs, "kubectl"), "--kubeconfig", c.Kubeconfig(),
 		"apply", "--server-side", "--force-conflicts", "--filename", "-")
-	cmd.Stdin = &manifest
+	cmd.Stdin = manifest
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("apply cluster DNS: %w: %s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

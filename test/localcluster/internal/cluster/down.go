@@ -24,7 +24,7 @@ func Down(ctx context.Context, l Layout, out *console.Printer) error {
 		return nil
 	}
 	step := out.Step(fmt.Sprintf("remove cluster %q", l.Name), nil)
-	if err := errors.Join(l.stop(false), l.clearMachine()); err != nil {
+	if err := errors.Join(l.stop(), l.clearMachine()); err != nil {
 		step.Fail()
 		return err
 	}

@@ -31,6 +31,6 @@ func (c *Cluster) connect(context.Context, int) error { return errNeedsLinux }
 
 func (c *Cluster) prepareNode(tools) error { return errNeedsLinux }
 
-func (c *Cluster) finishNode(context.Context) error { return errNeedsLinux }
+func (c *Cluster) finishNode(context.Context, *api) error { return errNeedsLinux }
 
 func (l Layout) clearMachine() error { return nil }

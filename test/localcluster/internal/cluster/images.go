@@ -3,23 +3,15 @@
 package cluster
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/mcptasks/mcptasks/test/localcluster/internal/image"
 )
 
 // imageNamespace is where containerd keeps the images of Kubernetes.
@@ -55,7 +47,7 @@ func (c *Cluster) loadSystemImages(ctx context.Context) error {
 		}
 		step := c.out.Step("load image "+program, nil)
 		file := c.path("run", program+".tar")
-		err := writeProgramImage(file, ref, filepath.Join(c.spec.Programs, program))
+		err := image.WriteProgram(file, ref, filepath.Join(c.spec.Programs, program))
 		if err == nil {
 			_, err = c.ctr(ctx, "images", "import", file)
 		}
@@ -68,40 +60,20 @@ func (c *Cluster) loadSystemImages(ctx context.Context) error {
 	return nil
 }
 
-// LoadImages gives the node images from files as docker save and crane write them, and returns their names.
-func (c *Cluster) LoadImages(ctx context.Context, files ...string) ([]string, error) {
+// LoadImages gives the node the images in files as docker save, crane and skopeo write them.
+func (c *Cluster) LoadImages(ctx context.Context, files ...string) error {
 	if c.spec.Mode != Full {
-		return nil, fmt.Errorf("cluster %q has no node to load images into", c.Name)
+		return fmt.Errorf("cluster %q has no node to load images into", c.Name)
 	}
-	var names []string
 	for _, file := range files {
 		step := c.out.Step("load "+file, nil)
-		out, err := c.ctr(ctx, "images", "import", file)
-		if err != nil {
+		if _, err := c.ctr(ctx, "images", "import", file); err != nil {
 			step.Fail()
-			return names, fmt.Errorf("load images from %s: %w", file, err)
+			return fmt.Errorf("load images from %s: %w", file, err)
 		}
 		step.Done("")
-		refs, err := imageNames(file)
-		if err != nil {
-			return names, fmt.Errorf("%s is loaded, but which images are in it can't be told: %w\n%s", file, err, out)
-		}
-		names = append(names, refs...)
 	}
-	return names, nil
-}
-
-// imageNames returns the names in an image file; one in the OCI layout has none that tarball knows of.
-func imageNames(file string) ([]string, error) {
-	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(file) })
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, m := range manifest {
-		names = append(names, m.RepoTags...)
-	}
-	return names, nil
+	return nil
 }
 
 // ctr runs containerd's command line tool in the machine's own namespaces, where the caller's files are.
@@ -120,48 +92,4 @@ func (c *Cluster) ctr(ctx context.Context, args ...string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return out, nil
-}
-
-// writeProgramImage writes an image of one static program to a file.
-func writeProgramImage(file, ref, program string) error {
-	tag, err := name.NewTag(ref)
-	if err != nil {
-		return err
-	}
-	content, err := os.ReadFile(program)
-	if err != nil {
-		return err
-	}
-	entry := "/" + filepath.Base(program)
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		var b bytes.Buffer
-		w := tar.NewWriter(&b)
-		header := &tar.Header{Name: strings.TrimPrefix(entry, "/"), Mode: 0o755, Size: int64(len(content))}
-		if err := w.WriteHeader(header); err != nil {
-			return nil, err
-		}
-		if _, err := w.Write(content); err != nil {
-			return nil, err
-		}
-		return io.NopCloser(&b), w.Close()
-	})
-	if err != nil {
-		return err
-	}
-	image, err := mutate.AppendLayers(empty.Image, layer)
-	if err != nil {
-		return err
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		return err
-	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", runtime.GOARCH
-	config.Config = v1.Config{Entrypoint: []string{entry}, WorkingDir: "/", User: "65535:65535"}
-	image, err = mutate.ConfigFile(image, config)
-	if err != nil {
-		return err
-	}
-	return tarball.WriteToFile(file, tag, image)
 }

@@ -82,7 +82,7 @@ func (l Layout) controlGroup() string { return "/mcptasks-" + l.Name + "-" + l.i
 
 // dataDirs hold what a cluster keeps when it is started again.
 func (l Layout) dataDirs() []string {
-	return []string{l.path("etcd"), l.path("containerd"), l.path("kubelet"), l.path("var-lib"), l.path("var-log")}
+	return []string{l.path("etcd"), l.path("containerd"), l.path("kubelet"), l.path("var-lib"), l.path("var-log"), l.path("tmp")}
 }
 
 func (l Layout) create() error {

@@ -42,12 +42,8 @@ func (c *Cluster) snapshotter() string {
 }
 
 // finishNode waits until the node takes pods, and gives it images and cluster DNS.
-func (c *Cluster) finishNode(ctx context.Context) error {
+func (c *Cluster) finishNode(ctx context.Context, api *api) error {
 	if err := c.loadSystemImages(ctx); err != nil {
-		return err
-	}
-	api, err := c.apiClient()
-	if err != nil {
 		return err
 	}
 	if err := c.await(ctx, "wait for the node", func(ctx context.Context) error {
@@ -56,6 +52,9 @@ func (c *Cluster) finishNode(ctx context.Context) error {
 		return err
 	}
 	if err := c.applyDNS(ctx); err != nil {
+		return err
+	}
+	if err := c.applyStorage(ctx); err != nil {
 		return err
 	}
 	if err := c.await(ctx, "wait for cluster DNS", c.dnsAnswers); err != nil {

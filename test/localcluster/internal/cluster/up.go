@@ -62,7 +62,7 @@ func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *cons
 			l.Name, earlier.Mode, l.Name)
 	}
 	c.spec.Network = earlier.Network
-	if exists && c.spec.equal(earlier) && c.healthy(ctx) {
+	if exists && c.spec.equal(earlier) && c.planned() && c.healthy(ctx) {
 		return c, nil
 	}
 	if err := c.clearRemains(exists); err != nil {
@@ -99,10 +99,17 @@ func (c *Cluster) clearRemains(exists bool) error {
 	case exists:
 		c.out.Line("Clearing the remains of an earlier run of cluster %q; its data is kept.", c.Name)
 	}
-	if err := c.stop(true); err != nil {
+	if err := c.stop(); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(c.path("run")); err != nil {
+		return err
+	}
+	// What the earlier run had to say is kept until the next but one.
+	if err := os.RemoveAll(c.path("logs.previous")); err != nil {
+		return err
+	}
+	if err := os.Rename(c.path("logs"), c.path("logs.previous")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	if c.spec.Mode == Full {
@@ -140,7 +147,7 @@ func (c *Cluster) chooseNetwork(exists bool) (err error) {
 func (c *Cluster) start(ctx context.Context, t tools) (err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.stop(false))
+			err = errors.Join(err, c.stop())
 		}
 	}()
 	if err := c.create(); err != nil {
@@ -169,10 +176,19 @@ func (c *Cluster) start(ctx context.Context, t tools) (err error) {
 			return err
 		}
 	}
-	if c.spec.Mode == Full {
-		return c.finishNode(ctx)
+	api, err := c.apiClient()
+	if err != nil {
+		return err
 	}
-	return nil
+	if c.spec.Mode == Full {
+		if err := c.finishNode(ctx, api); err != nil {
+			return err
+		}
+	}
+	// Without it no pod can be made, and the controller manager takes a moment to get to it.
+	return c.await(ctx, "wait for the default service account", func(ctx context.Context) error {
+		return api.get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", nil)
+	})
 }
 
 // componentError says that a component didn't become ready.
@@ -188,7 +204,6 @@ func (e *componentError) Error() string {
 
 // awaitComponent waits until the supervisor says that a component is ready.
 func (c *Cluster) awaitComponent(ctx context.Context, name string) error {
-	var last supervise.Status
 	return c.await(ctx, "start "+name, func(context.Context) error {
 		if _, held, err := c.supervisor(); err == nil && !held {
 			return &finalError{&componentError{"the supervisor", "it ended", c.supervisorLog()}}
@@ -197,7 +212,7 @@ func (c *Cluster) awaitComponent(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		last, _ = state.Component(name)
+		last, _ := state.Component(name)
 		switch {
 		case last.Ready:
 			return nil
@@ -245,7 +260,12 @@ func (c *Cluster) await(ctx context.Context, title string, try func(context.Cont
 
 // brief is the beginning of an error's text, for a line that has room for no more.
 func brief(err error) string {
-	text, _, _ := strings.Cut(err.Error(), "\n")
+	text := err.Error()
+	var component *componentError
+	if errors.As(err, &component) {
+		text = component.why
+	}
+	text, _, _ = strings.Cut(text, "\n")
 	if r := []rune(text); len(r) > 100 {
 		text = string(r[:100]) + "…"
 	}

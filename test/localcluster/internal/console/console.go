@@ -14,26 +14,22 @@ import (
 
 const (
 	terminalInterval = time.Second
-	logInterval      = 30 * time.Second
+	// In a log the first word about a step comes when it isn't over at once, and then seldom.
+	logDelay    = 2 * time.Second
+	logInterval = 30 * time.Second
 )
 
 // Printer writes progress. On a terminal the current step's line is rewritten each second; elsewhere a step is one line when
-// it begins, one every thirty seconds, and one when it ends.
+// it ends and, if that takes longer, one every thirty seconds before.
 type Printer struct {
 	out      io.Writer
 	terminal bool
-	interval time.Duration
-	now      func() time.Time
 	mu       sync.Mutex
 }
 
 // New returns a Printer that writes to f.
 func New(f *os.File) *Printer {
-	p := &Printer{out: f, terminal: term.IsTerminal(int(f.Fd())), interval: logInterval, now: time.Now}
-	if p.terminal {
-		p.interval = terminalInterval
-	}
-	return p
+	return &Printer{out: f, terminal: term.IsTerminal(int(f.Fd()))}
 }
 
 // Line prints one line.
@@ -56,10 +52,7 @@ type Step struct {
 // Step begins a step. detail, which may be nil, says how far it is; it is called from another goroutine. Exactly one of Done
 // and Fail must follow.
 func (p *Printer) Step(name string, detail func() string) *Step {
-	s := &Step{p: p, name: name, began: p.now(), detail: detail, done: make(chan struct{})}
-	if !p.terminal {
-		p.Line("%s …", name)
-	}
+	s := &Step{p: p, name: name, began: time.Now(), detail: detail, done: make(chan struct{})}
 	s.ended.Add(1)
 	go s.report()
 	return s
@@ -67,20 +60,23 @@ func (p *Printer) Step(name string, detail func() string) *Step {
 
 func (s *Step) report() {
 	defer s.ended.Done()
-	ticker := time.NewTicker(s.p.interval)
-	defer ticker.Stop()
+	wait, interval := time.Duration(0), terminalInterval
+	if !s.p.terminal {
+		wait, interval = logDelay, logInterval
+	}
 	for {
 		select {
 		case <-s.done:
 			return
-		case <-ticker.C:
+		case <-time.After(wait):
 			s.write(s.progress(), s.p.terminal)
+			wait = interval
 		}
 	}
 }
 
 func (s *Step) progress() string {
-	line := fmt.Sprintf("%s … %s", s.name, Duration(s.p.now().Sub(s.began)))
+	line := fmt.Sprintf("%s … %s", s.name, Duration(time.Since(s.began)))
 	if s.detail != nil {
 		if d := s.detail(); d != "" {
 			line += ", " + d
@@ -94,12 +90,12 @@ func (s *Step) Done(result string) {
 	if result != "" {
 		result = ", " + result
 	}
-	s.end(fmt.Sprintf("%s: done in %s%s", s.name, Duration(s.p.now().Sub(s.began)), result))
+	s.end(fmt.Sprintf("%s: done in %s%s", s.name, Duration(time.Since(s.began)), result))
 }
 
 // Fail ends the step badly. The reason is the caller's to tell.
 func (s *Step) Fail() {
-	s.end(fmt.Sprintf("%s: failed after %s", s.name, Duration(s.p.now().Sub(s.began))))
+	s.end(fmt.Sprintf("%s: failed after %s", s.name, Duration(time.Since(s.began))))
 }
 
 func (s *Step) end(line string) {

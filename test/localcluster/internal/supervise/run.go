@@ -22,11 +22,9 @@ const (
 	// for one that has been up longer than the limit.
 	firstBackoff = 200 * time.Millisecond
 	lastBackoff  = 10 * time.Second
-	// How long a component has to end after SIGTERM.
-	stopGrace = 10 * time.Second
 )
 
-// Run runs a plan until ctx ends, and then stops its components in reverse order.
+// Run runs a plan until ctx ends, and then kills its components. They have to bear that anyway.
 func Run(ctx context.Context, plan Plan) error {
 	s := &supervisor{stateFile: plan.StateFile, reaper: newReaper(), state: State{Components: make([]Status, len(plan.Components))}}
 	for i, c := range plan.Components {
@@ -35,29 +33,24 @@ func Run(ctx context.Context, plan Plan) error {
 	if err := writeJSON(s.stateFile, s.state); err != nil {
 		return err
 	}
-	var keepers []*keeper
+	var running sync.WaitGroup
+	defer running.Wait()
 	for i, c := range plan.Components {
-		k, err := s.newKeeper(i, c)
+		check, err := c.Ready.check()
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", c.Name, err)
 		}
-		go k.keep()
-		go k.watch()
-		keepers = append(keepers, k)
+		k := &keeper{supervisor: s, index: i, component: c, check: check, ready: make(chan struct{})}
+		running.Go(func() { k.keep(ctx) })
+		running.Go(func() { k.watch(ctx) })
 		if !c.Gate {
 			continue
 		}
 		select {
 		case <-k.ready:
-			continue
 		case <-ctx.Done():
+			return nil
 		}
-		break
-	}
-	<-ctx.Done()
-	for _, k := range slices.Backward(keepers) {
-		k.cancel()
-		<-k.stopped
 	}
 	return nil
 }
@@ -94,32 +87,18 @@ type keeper struct {
 	index     int
 	component Component
 	check     check
-	ctx       context.Context
-	cancel    context.CancelFunc
 	// ready is closed when the component has been ready for the first time.
 	ready     chan struct{}
 	readyOnce sync.Once
-	stopped   chan struct{}
 }
 
-func (s *supervisor) newKeeper(index int, c Component) (*keeper, error) {
-	check, err := c.Ready.check()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Name, err)
-	}
-	k := &keeper{supervisor: s, index: index, component: c, check: check, ready: make(chan struct{}), stopped: make(chan struct{})}
-	k.ctx, k.cancel = context.WithCancel(context.Background())
-	return k, nil
-}
-
-// keep starts the component, and again when it ends, until it is told to stop.
-func (k *keeper) keep() {
-	defer close(k.stopped)
+// keep starts the component, and again when it ends, until ctx ends.
+func (k *keeper) keep(ctx context.Context) {
 	backoff := firstBackoff
 	for {
 		began := time.Now()
-		why := k.runOnce()
-		if k.ctx.Err() != nil {
+		why := k.runOnce(ctx)
+		if ctx.Err() != nil {
 			return
 		}
 		if time.Since(began) > lastBackoff {
@@ -128,7 +107,7 @@ func (k *keeper) keep() {
 		fmt.Fprintf(os.Stderr, "%s ended (%s); starting it again in %s\n", k.component.Name, why, backoff)
 		k.update(k.index, func(s *Status) { s.PID, s.Ready, s.Detail, s.Restarts = 0, false, why, s.Restarts+1 })
 		select {
-		case <-k.ctx.Done():
+		case <-ctx.Done():
 			return
 		case <-time.After(backoff):
 		}
@@ -137,7 +116,7 @@ func (k *keeper) keep() {
 }
 
 // runOnce runs the component until it ends and says how it did.
-func (k *keeper) runOnce() string {
+func (k *keeper) runOnce(ctx context.Context) string {
 	pid, ended, err := k.start()
 	if err != nil {
 		return err.Error()
@@ -146,17 +125,11 @@ func (k *keeper) runOnce() string {
 	select {
 	case status := <-ended:
 		return describe(status)
-	case <-k.ctx.Done():
-	}
-	// The component leads a process group of its own.
-	syscall.Kill(-pid, syscall.SIGTERM)
-	select {
-	case <-ended:
-	case <-time.After(stopGrace):
+	case <-ctx.Done():
+		// The component leads a process group of its own.
 		syscall.Kill(-pid, syscall.SIGKILL)
-		<-ended
+		return describe(<-ended)
 	}
-	return "stopped"
 }
 
 func (k *keeper) start() (int, <-chan syscall.WaitStatus, error) {
@@ -203,11 +176,11 @@ func describe(s syscall.WaitStatus) string {
 	return fmt.Sprintf("exit status %d", s.ExitStatus())
 }
 
-// watch asks the component whether it is ready until it is told to stop.
-func (k *keeper) watch() {
+// watch asks the component whether it is ready until ctx ends.
+func (k *keeper) watch(ctx context.Context) {
 	for {
-		err := k.check(k.ctx)
-		if k.ctx.Err() != nil {
+		err := k.check(ctx)
+		if ctx.Err() != nil {
 			return
 		}
 		interval := readyInterval
@@ -227,7 +200,7 @@ func (k *keeper) watch() {
 			}
 		})
 		select {
-		case <-k.ctx.Done():
+		case <-ctx.Done():
 			return
 		case <-time.After(interval):
 		}
