@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// bearerToken returns the token of a request, or "" where it has none. Tokens in the query string are not looked at: they end up in
-// logs.
+// bearerToken returns the token of a request, or "" where it has none. Tokens in the query string are not looked at: they end
+// up in logs.
 func bearerToken(header http.Header) (string, *Error) {
 	values := header.Values("Authorization")
 	if len(values) == 0 {

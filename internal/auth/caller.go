@@ -32,8 +32,8 @@ const (
 // Owner is the caller as tasks record it.
 func (c Caller) Owner() v1alpha1.Owner { return v1alpha1.Owner{Issuer: c.Issuer, Subject: c.Subject} }
 
-// Authenticator finds out who sent a request. Its error is an *Error where the caller can do something about it, and anything else
-// where the answer could not be found out.
+// Authenticator finds out who sent a request. Its error is an *Error where the caller can do something about it, and anything
+// else where the answer could not be found out.
 type Authenticator interface {
 	Authenticate(r *http.Request) (Caller, error)
 }

@@ -32,8 +32,8 @@ func NamespaceCacheOptions() cache.ByObject {
 	return cache.ByObject{Label: labels.NewSelector().Add(*labelled), Transform: cache.TransformStripManagedFields()}
 }
 
-// Tenant returns the tenant that owns the namespace. A namespace that nobody has labelled is an *Error; a namespace that is unknown to
-// the informer is read live first, since it may have been labelled just now.
+// Tenant returns the tenant that owns the namespace. A namespace that nobody has labelled is an *Error; a namespace that is
+// unknown to the informer is read live first, since it may have been labelled just now.
 func (t Tenants) Tenant(ctx context.Context, namespace string) (string, error) {
 	object := &corev1.Namespace{}
 	err := t.Cache.Get(ctx, types.NamespacedName{Name: namespace}, object)

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// acceptedFor is how long a token that was found good is not asked about again: so long at most does it outlive its expiry or the
-	// deletion of its service account.
+	// acceptedFor is how long a token that was found good is not asked about again: so long at most does it outlive its expiry or
+	// the deletion of its service account.
 	acceptedFor = 10 * time.Second
 	// rejectedFor is the same for a token that was found bad.
 	rejectedFor = 2 * time.Second
@@ -31,8 +31,8 @@ const (
 	reviewTimeout = 10 * time.Second
 )
 
-// TokenReviews authenticates bearer tokens by asking the API server. It accepts only tokens that were issued for its audience, so that
-// a token stolen here is of no use elsewhere and none from elsewhere works here.
+// TokenReviews authenticates bearer tokens by asking the API server. It accepts only tokens that were issued for its audience,
+// so that a token stolen here is of no use elsewhere and none from elsewhere works here.
 type TokenReviews struct {
 	client   client.Writer
 	audience string

@@ -30,10 +30,10 @@ type AnswerError struct {
 // Error names the question and the problem.
 func (e *AnswerError) Error() string { return fmt.Sprintf("The answer to %q %s", e.Key, e.Problem) }
 
-// Answer records answers to open questions, by key: elicitation results as JSON. Keys that are not open (never asked, answered before,
-// or of a task that has ended) are ignored, whatever they hold; the first answer to a question is the one that counts. If one of the
-// answers that do count is no good, none is recorded and the error is an *AnswerError. When Answer returns, the answers are on the
-// record.
+// Answer records answers to open questions, by key: elicitation results as JSON. Keys that are not open (never asked, answered
+// before, or of a task that has ended) are ignored, whatever they hold; the first answer to a question is the one that counts.
+// If one of the answers that do count is no good, none is recorded and the error is an *AnswerError. When Answer returns, the
+// answers are on the record.
 func (s *Store) Answer(ctx context.Context, scope Scope, id string, answers map[string]json.RawMessage) error {
 	return s.change(ctx, scope, id, func(t *v1alpha1.MCPTask) (bool, error) {
 		changed := false
@@ -57,8 +57,8 @@ func (s *Store) Answer(ctx context.Context, scope Scope, id string, answers map[
 	})
 }
 
-// Cancel records the wish to stop the task. reason, which may be empty, shows in the task's message. A task that has ended, or is being
-// cancelled already, is left alone, and that is no error.
+// Cancel records the wish to stop the task. reason, which may be empty, shows in the task's message. A task that has ended, or
+// is being cancelled already, is left alone, and that is no error.
 func (s *Store) Cancel(ctx context.Context, scope Scope, id, reason string) error {
 	return s.change(ctx, scope, id, func(t *v1alpha1.MCPTask) (bool, error) {
 		if t.Status.State.Terminal() || t.Spec.Cancel != nil {
@@ -69,7 +69,8 @@ func (s *Store) Cancel(ctx context.Context, scope Scope, id, reason string) erro
 	})
 }
 
-// conflicts is how often a change is tried again when somebody else has written in between: the controller may, several times a second.
+// conflicts is how often a change is tried again when somebody else has written in between: the controller may, several times a
+// second.
 var conflicts = wait.Backoff{Steps: 12, Duration: 5 * time.Millisecond, Factor: 2, Cap: time.Second, Jitter: 0.3}
 
 // change applies edit to the present state of a task and writes it if edit says so. It always begins with a live read: another

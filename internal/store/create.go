@@ -26,8 +26,8 @@ type Call struct {
 	Traceparent string
 }
 
-// Create records the call as a task of the scope's owner and returns it once the API server has acknowledged it, so that every replica
-// can find it. A refusal that concerns the caller is a *RefusedError.
+// Create records the call as a task of the scope's owner and returns it once the API server has acknowledged it, so that every
+// replica can find it. A refusal that concerns the caller is a *RefusedError.
 func (s *Store) Create(ctx context.Context, scope Scope, call Call) (*v1alpha1.MCPTask, error) {
 	id, err := task.NewID(s.random)
 	if err != nil {
@@ -96,7 +96,8 @@ func refusal(err error) error {
 	return fmt.Errorf("create the task: %w", err)
 }
 
-// OwnerLabel is the value of the label that indexes tasks by owner: a hash, since neither issuer nor subject need be fit for a label.
+// OwnerLabel is the value of the label that indexes tasks by owner: a hash, since neither issuer nor subject need be fit for a
+// label.
 func OwnerLabel(owner v1alpha1.Owner) string {
 	hash := sha256.New()
 	// The issuer's length keeps two different pairs from looking alike.

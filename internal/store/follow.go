@@ -9,8 +9,8 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-// lookAgain is how often a task that is being followed is looked at without having been woken, for the times when the watch is broken.
-// While it works, this is a read from memory.
+// lookAgain is how often a task that is being followed is looked at without having been woken, for the times when the watch is
+// broken. While it works, this is a read from memory.
 const lookAgain = 2 * time.Second
 
 // Follow calls see with the task's present state and then after each change, until see returns false or ctx ends. States may be

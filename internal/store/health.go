@@ -34,8 +34,8 @@ func NewHealth(c clock.PassiveClock) *Health {
 	return &Health{clock: c}
 }
 
-// Fresh reports whether the watch is open and was heard of lately, so that what the informer shows is the present state but for the
-// milliseconds that news takes.
+// Fresh reports whether the watch is open and was heard of lately, so that what the informer shows is the present state but for
+// the milliseconds that news takes.
 func (h *Health) Fresh() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// hub wakes those who follow a task. A wake-up carries nothing: whoever is woken reads the newest state, so a burst of changes may
-// arrive as one.
+// hub wakes those who follow a task. A wake-up carries nothing: whoever is woken reads the newest state, so a burst of changes
+// may arrive as one.
 type hub struct {
 	mu        sync.Mutex
 	listeners map[types.NamespacedName]map[chan struct{}]struct{}

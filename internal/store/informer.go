@@ -11,8 +11,8 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-// CacheOptions describes the informer that a Store reads from: the MCPTasks of all namespaces, without arguments and results, so that
-// fifty thousand finished tasks fit into a small process. Use it with Health.NewInformer.
+// CacheOptions describes the informer that a Store reads from: the MCPTasks of all namespaces, without arguments and results,
+// so that fifty thousand finished tasks fit into a small process. Use it with Health.NewInformer.
 func CacheOptions() cache.ByObject {
 	return cache.ByObject{
 		Transform: func(object any) (any, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-// recent remembers the states that this process has written or read live until the informer shows the same or a newer one, so that no
-// client ever sees a task go back.
+// recent remembers the states that this process has written or read live until the informer shows the same or a newer one, so
+// that no client ever sees a task go back.
 type recent struct {
 	clock   clock.PassiveClock
 	mu      sync.Mutex
@@ -79,8 +79,8 @@ func newer(a, b *v1alpha1.MCPTask) bool {
 	return err == nil && order > 0
 }
 
-// strip returns t without what is large and only rarely needed: the arguments, the result and the field managers. The rest is shared
-// with t.
+// strip returns t without what is large and only rarely needed: the arguments, the result and the field managers. The rest is
+// shared with t.
 func strip(t *v1alpha1.MCPTask) *v1alpha1.MCPTask {
 	small := *t
 	small.ManagedFields = nil

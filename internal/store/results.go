@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// results keeps the results that were read last, up to a number of bytes in all. A result is final, so nothing in here can be stale; the
-// UID makes sure that it is the same task.
+// results keeps the results that were read last, up to a number of bytes in all. A result is final, so nothing in here can be
+// stale; the UID makes sure that it is the same task.
 type results struct {
 	mu    sync.Mutex
 	limit int

@@ -98,8 +98,8 @@ const (
 	coalesce = 500 * time.Millisecond
 )
 
-// idFormat is what task.NewID makes, and more: every name that can be an MCPTask created by us. Anything else never reaches the API
-// server.
+// idFormat is what task.NewID makes, and more: every name that can be an MCPTask created by us. Anything else never reaches the
+// API server.
 var idFormat = regexp.MustCompile(`^t-[a-z0-9]{20,60}$`)
 
 // Get returns the task with all that a client may see, the result included. It must not be changed.

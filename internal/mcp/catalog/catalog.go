@@ -92,8 +92,8 @@ func (c *Catalog) Find(ctx context.Context, tenantNamespace, name string) (*Tool
 	return c.ready(name, object)
 }
 
-// visible returns the objects behind all names that the tenant can use. A name of the catalog belongs to the catalog, also while its tool
-// is not ready: no tenant's tool takes its place.
+// visible returns the objects behind all names that the tenant can use. A name of the catalog belongs to the catalog, also
+// while its tool is not ready: no tenant's tool takes its place.
 func (c *Catalog) visible(ctx context.Context, tenantNamespace string) (map[string]*v1alpha1.MCPTool, error) {
 	byName := map[string]*v1alpha1.MCPTool{}
 	if tenantNamespace != c.namespace {
@@ -143,8 +143,8 @@ func (c *Catalog) tenantLabels(ctx context.Context, namespace string) (labels.Se
 	return object.Labels, nil
 }
 
-// offer enters the objects of one namespace under their names. Of several with one name the ready one counts: the others lost, and
-// know it.
+// offer enters the objects of one namespace under their names. Of several with one name the ready one counts: the others lost,
+// and know it.
 func offer(byName map[string]*v1alpha1.MCPTool, objects []*v1alpha1.MCPTool) {
 	for _, object := range objects {
 		name := Name(object)

@@ -1,5 +1,5 @@
-// Package endpoint puts the parts of the MCP endpoint together: caches, store, authentication, the chain of handlers, and the server
-// that begins when its caches are full and ends without breaking anybody's call.
+// Package endpoint puts the parts of the MCP endpoint together: caches, store, authentication, the chain of handlers, and the
+// server that begins when its caches are full and ends without breaking anybody's call.
 //
 // It decides nothing about a request itself.
 package endpoint
@@ -80,8 +80,8 @@ func CacheOptions(health *store.Health) cache.Options {
 	}
 }
 
-// NewHandler makes the whole chain of handlers. Call it before the caches start. When draining ends, calls that are being waited for are
-// answered without their result.
+// NewHandler makes the whole chain of handlers. Call it before the caches start. When draining ends, calls that are being
+// waited for are answered without their result.
 func NewHandler(
 	draining context.Context, cluster Cluster, options Options, registerer prometheus.Registerer, logger logr.Logger,
 ) (http.Handler, error) {

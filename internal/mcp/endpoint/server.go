@@ -15,13 +15,13 @@ import (
 const (
 	// headerTimeout is how long a client may take to send a request's headers.
 	headerTimeout = 10 * time.Second
-	// idleTimeout is how long a connection is kept between two requests: longer than load balancers keep theirs, so that it is never we
-	// who close one that they are about to use.
+	// idleTimeout is how long a connection is kept between two requests: longer than load balancers keep theirs, so that it is
+	// never we who close one that they are about to use.
 	idleTimeout = 2 * time.Minute
 	// maxHeaderBytes bounds a request's headers, its token among them.
 	maxHeaderBytes = 64 << 10
-	// drainTimeout is how long requests in flight may take when the process is to end. Calls that are being waited for are answered at
-	// once; the rest are quick.
+	// drainTimeout is how long requests in flight may take when the process is to end. Calls that are being waited for are
+	// answered at once; the rest are quick.
 	drainTimeout = 30 * time.Second
 	// ShutdownTimeout is how long a Server may take to end; who runs it should wait a little longer.
 	ShutdownTimeout = drainTimeout + 5*time.Second

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// streamAfter is how long a call is waited for before its answer becomes a stream. Quick calls get plain JSON; slow ones get their
-	// headers out before some proxy loses its patience.
+	// streamAfter is how long a call is waited for before its answer becomes a stream. Quick calls get plain JSON; slow ones get
+	// their headers out before some proxy loses its patience.
 	streamAfter = 5 * time.Second
 	// keepAlive is the pause between two comments on a stream on which nothing else happens.
 	keepAlive = 15 * time.Second
@@ -105,8 +105,8 @@ func (a *answer) send(message []byte) {
 	a.write([]byte("event: message\ndata: "), message, []byte("\n\n"))
 }
 
-// write writes to the stream, which it begins if need be. An error means that the client has gone, which the request's context says
-// too.
+// write writes to the stream, which it begins if need be. An error means that the client has gone, which the request's context
+// says too.
 func (a *answer) write(parts ...[]byte) {
 	w := a.exchange.w
 	if !a.streaming {

@@ -19,8 +19,8 @@ const (
 	bodyTimeout = 30 * time.Second
 )
 
-// checkMedia looks at what the client sends and what it can read (streamable-http, "Sending Messages" 2). Answers come as JSON or as a
-// stream, so a client has to take both; one that says nothing takes everything.
+// checkMedia looks at what the client sends and what it can read (streamable-http, "Sending Messages" 2). Answers come as JSON
+// or as a stream, so a client has to take both; one that says nothing takes everything.
 func checkMedia(header http.Header) (status int, err *wire.Error) {
 	contentType, _, parseError := mime.ParseMediaType(header.Get("Content-Type"))
 	if parseError != nil || contentType != "application/json" {
@@ -58,8 +58,8 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, status int, 
 		return nil, http.StatusRequestEntityTooLarge, tooLarge()
 	}
 	controller := http.NewResponseController(w)
-	// The deadline is lifted again below: net/http would take its passing for the client hanging up. Connections without deadlines are
-	// those of tests.
+	// The deadline is lifted again below: net/http would take its passing for the client hanging up. Connections without deadlines
+	// are those of tests.
 	_ = controller.SetReadDeadline(time.Now().Add(bodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	tooMany := (*http.MaxBytesError)(nil)

@@ -20,8 +20,8 @@ type method struct {
 }
 
 // served are all methods of 2026-07-28 that are offered. Everything else is not found: methods of capabilities that are not
-// advertised, those that the revision has removed, and subscriptions/listen, as long as nothing is announced that one could listen
-// to.
+// advertised, those that the revision has removed, and subscriptions/listen, as long as nothing is announced that one could
+// listen to.
 var served = map[string]method{
 	wire.MethodDiscover:   {serve: (*Handler).discover},
 	wire.MethodListTools:  {serve: (*Handler).listTools},
@@ -82,9 +82,10 @@ func shorten(value string) string {
 	return value
 }
 
-// isLegacy decides the era of a request (versioning, "Backward Compatibility"): one that names its version in _meta is modern, whatever
-// it is; without, it is one of the handshake eras if it shakes hands, carries the version header of such an era, or, like clients of
-// 2025-03-26, none at all. Methods that no such era has are modern in any case, so that a client that forgets its _meta is told so.
+// isLegacy decides the era of a request (versioning, "Backward Compatibility"): one that names its version in _meta is modern,
+// whatever it is; without, it is one of the handshake eras if it shakes hands, carries the version header of such an era, or,
+// like clients of 2025-03-26, none at all. Methods that no such era has are modern in any case, so that a client that forgets
+// its _meta is told so.
 func isLegacy(header http.Header, request *wire.Request) bool {
 	if wire.HasProtocolVersion(request.Params.Meta) {
 		return false

@@ -127,7 +127,7 @@ func (h *Handler) explain(e *exchange, err error) (answer *wire.Error, gone bool
 	}
 	h.Logger.Error(err, "A request could not be carried out", "rpc", e.request.Method, "target", e.record.Target)
 	e.record.Code = wire.CodeInternalError
-	return wire.Internal("", "The request could not be carried out just now; try again, and if it stays so, tell the platform team"), false
+	return wire.Unexpected(), false
 }
 
 // serveLegacy gives the request to the handler of the handshake eras. Headers that would make it believe in sessions go.

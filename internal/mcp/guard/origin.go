@@ -17,8 +17,9 @@ type Origins struct {
 	loopback bool
 }
 
-// NewOrigins makes an Origins. allowed are origins such as https://app.example.com. loopback says that the endpoint listens on a loopback
-// address only: then requests must name it by one, too, or a page could reach it under a name of its own (DNS rebinding).
+// NewOrigins makes an Origins. allowed are origins such as https://app.example.com. loopback says that the endpoint listens on
+// a loopback address only: then requests must name it by one, too, or a page could reach it under a name of its own (DNS
+// rebinding).
 func NewOrigins(allowed []string, loopback bool) (Origins, error) {
 	o := Origins{allowed: map[string]bool{}, loopback: loopback}
 	for _, origin := range allowed {
@@ -66,8 +67,8 @@ func isLoopback(hostport string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// CheckOrigin refuses requests of web pages that are not allowed (streamable-http, "Security & Endpoint"), and lets browsers know which
-// ones are.
+// CheckOrigin refuses requests of web pages that are not allowed (streamable-http, "Security & Endpoint"), and lets browsers
+// know which ones are.
 func CheckOrigin(origins Origins, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Origin")

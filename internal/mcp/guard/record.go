@@ -6,8 +6,8 @@ import (
 	"github.com/mcptasks/mcptasks/internal/auth"
 )
 
-// Record is what becomes known of a request on its way in, for the access log and the metrics. It holds no arguments, no tokens and no
-// results.
+// Record is what becomes known of a request on its way in, for the access log and the metrics. It holds no arguments, no tokens
+// and no results.
 type Record struct {
 	// Caller is who sent it.
 	Caller auth.Caller

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// writeTimeout is how long a client may take to receive what is written at once. It is set for each write: a stream may last for as
-// long as its call, but a reader that stands still loses its connection.
+// writeTimeout is how long a client may take to receive what is written at once. It is set for each write: a stream may last
+// for as long as its call, but a reader that stands still loses its connection.
 const writeTimeout = 30 * time.Second
 
 // response notes what is sent, and gives each write its deadline.

@@ -28,8 +28,8 @@ type Call struct {
 	Traceparent string
 	// Header is where arguments are mirrored; nil in revisions that mirror nothing.
 	Header http.Header
-	// Waiting, which may be nil, is called when the call begins to be waited for, and each time that the status message changes, with
-	// the message. It is never called for calls that are answered at once.
+	// Waiting, which may be nil, is called when the call begins to be waited for, and each time that the status message changes,
+	// with the message. It is never called for calls that are answered at once.
 	Waiting func(message string)
 }
 
@@ -41,8 +41,8 @@ type Outcome struct {
 	Result json.RawMessage
 }
 
-// CallTool calls a tool. The call becomes a task, durable before CallTool returns, if the request declared Tasks and the tool allows
-// it; else CallTool waits for the result, for as long as the tool says. If ctx ends meanwhile, the task is cancelled.
+// CallTool calls a tool. The call becomes a task, durable before CallTool returns, if the request declared Tasks and the tool
+// allows it; else CallTool waits for the result, for as long as the tool says. If ctx ends meanwhile, the task is cancelled.
 func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (Outcome, error) {
 	tool, err := s.find(ctx, caller, call.Name)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // pageSize is how many tools one page of tools/list holds.
 const pageSize = 100
 
-// ListTools returns one page of the tools that the caller can call, sorted by name, and the cursor of the next one, empty on the last.
-// A cursor stands for the last name of the page before, so that it stays good when tools come and go.
+// ListTools returns one page of the tools that the caller can call, sorted by name, and the cursor of the next one, empty on
+// the last. A cursor stands for the last name of the page before, so that it stays good when tools come and go.
 func (s *Service) ListTools(ctx context.Context, caller auth.Caller, cursor json.RawMessage) ([]wire.Tool, string, error) {
 	after, err := readCursor(cursor)
 	if err != nil {
@@ -26,7 +26,8 @@ func (s *Service) ListTools(ctx context.Context, caller auth.Caller, cursor json
 	if err != nil {
 		return nil, "", err
 	}
-	start, found := slices.BinarySearchFunc(tools, after, func(t *catalog.Tool, name string) int { return strings.Compare(t.Name, name) })
+	byName := func(tool *catalog.Tool, name string) int { return strings.Compare(tool.Name, name) }
+	start, found := slices.BinarySearchFunc(tools, after, byName)
 	if found {
 		start++
 	}

@@ -15,8 +15,8 @@ type Service struct {
 	draining context.Context
 }
 
-// New makes a Service. When draining ends, calls that are being waited for are answered as if their time were up: the process is about
-// to end, the work is not.
+// New makes a Service. When draining ends, calls that are being waited for are answered as if their time were up: the process
+// is about to end, the work is not.
 func New(tools *catalog.Catalog, tasks *store.Store, draining context.Context) *Service {
 	return &Service{catalog: tools, tasks: tasks, draining: draining}
 }

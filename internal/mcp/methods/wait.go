@@ -18,8 +18,8 @@ import (
 // defaultBlockFor is the default of execution.blockFor, for objects that were written without it.
 const defaultBlockFor = 25 * time.Second
 
-// wait answers a call that did not become a task for its caller: with the task's result, or, when the time is up or the task asks a
-// question, with words about how to go on. A caller that hangs up wants nothing more, so its task is cancelled.
+// wait answers a call that did not become a task for its caller: with the task's result, or, when the time is up or the task
+// asks a question, with words about how to go on. A caller that hangs up wants nothing more, so its task is cancelled.
 func (s *Service) wait(
 	ctx context.Context, caller auth.Caller, tool *catalog.Tool, created *v1alpha1.MCPTask, waiting func(string),
 ) (json.RawMessage, error) {

@@ -26,7 +26,7 @@ func (w *jsonErrors) WriteHeader(status int) {
 	w.Header().Del("X-Content-Type-Options")
 	err := wire.InvalidRequest("The request does not follow the protocol revision that it names")
 	if status >= http.StatusInternalServerError {
-		err = wire.Internal("", "The request could not be carried out just now")
+		err = wire.Unexpected()
 	}
 	wire.WriteError(w.ResponseWriter, status, nil, err)
 }

@@ -131,7 +131,7 @@ func (m *middleware) explain(ctx context.Context, method string, err error) erro
 		if !errors.Is(err, context.Canceled) {
 			m.logger.Error(err, "A request could not be carried out", "rpc", method)
 		}
-		answer = wire.Internal("", "The request could not be carried out just now; try again, and if it stays so, tell the platform team")
+		answer = wire.Unexpected()
 	}
 	guard.RecordOf(ctx).Code = answer.Code
 	translated := &jsonrpc.Error{Code: int64(answer.Code), Message: answer.Message}

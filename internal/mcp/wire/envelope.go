@@ -34,8 +34,8 @@ type Params struct {
 // IsNotification reports whether nobody waits for an answer.
 func (r *Request) IsNotification() bool { return r.ID == nil }
 
-// Parse reads a POST body: exactly one JSON-RPC request or notification (streamable-http, "Sending Messages"). Batches and responses
-// are refused. With an error it still returns the request where its id could be read, so that the error can carry it.
+// Parse reads a POST body: exactly one JSON-RPC request or notification (streamable-http, "Sending Messages"). Batches and
+// responses are refused. With an error it still returns the request where its id could be read, so that the error can carry it.
 //
 // Member names are matched case-sensitively and a member that is given twice is refused: what we check is what we run.
 func Parse(body []byte) (*Request, *Error) {

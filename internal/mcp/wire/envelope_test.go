@@ -13,32 +13,34 @@ func TestParse(t *testing.T) {
 		id     string // as it must be echoed; empty: none
 		method string
 	}{
-		"request":                       {`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, 0, `1`, "tools/list"},
-		"zero is an id":                 {`{"jsonrpc":"2.0","id":0,"method":"m"}`, 0, `0`, "m"},
-		"empty string is an id":         {`{"jsonrpc":"2.0","id":"","method":"m"}`, 0, `""`, "m"},
-		"A26: no integer is rounded":    {`{"jsonrpc":"2.0","id":9007199254740993,"method":"m"}`, 0, `9007199254740993`, "m"},
-		"strings keep their escapes":    {`{"jsonrpc":"2.0","id":"\u00e9<","method":"m"}`, 0, `"\u00e9<"`, "m"},
-		"white space around":            {" \n{\"jsonrpc\":\"2.0\",\"id\":-7,\"method\":\"m\"}\t", 0, `-7`, "m"},
-		"notification":                  {`{"jsonrpc":"2.0","method":"notifications/cancelled"}`, 0, ``, "notifications/cancelled"},
-		"nothing":                       {``, CodeParseError, ``, ""},
-		"no JSON":                       {`{"jsonrpc":`, CodeParseError, ``, ""},
-		"two values":                    {`{} {}`, CodeParseError, ``, ""},
-		"no UTF-8":                      {"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"m\"}", CodeParseError, ``, ""},
-		"batch":                         {`[{"jsonrpc":"2.0","id":1,"method":"m"}]`, CodeInvalidRequest, ``, ""},
-		"scalar":                        {`7`, CodeInvalidRequest, ``, ""},
-		"null id":                       {`{"jsonrpc":"2.0","id":null,"method":"m"}`, CodeInvalidRequest, ``, ""},
-		"fractional id":                 {`{"jsonrpc":"2.0","id":1.5,"method":"m"}`, CodeInvalidRequest, ``, ""},
-		"object id":                     {`{"jsonrpc":"2.0","id":{},"method":"m"}`, CodeInvalidRequest, ``, ""},
-		"wrong version":                 {`{"jsonrpc":"1.0","id":"x","method":"m"}`, CodeInvalidRequest, `"x"`, ""},
-		"no version":                    {`{"id":"x","method":"m"}`, CodeInvalidRequest, `"x"`, ""},
-		"no method":                     {`{"jsonrpc":"2.0","id":1}`, CodeInvalidRequest, `1`, ""},
-		"method of another type":        {`{"jsonrpc":"2.0","id":1,"method":7}`, CodeInvalidRequest, `1`, ""},
-		"response":                      {`{"jsonrpc":"2.0","id":1,"result":{}}`, CodeInvalidRequest, `1`, ""},
-		"request without id":            {`{"jsonrpc":"2.0","method":"tools/call","params":{}}`, CodeInvalidRequest, ``, "tools/call"},
-		"other case is another member":  {`{"jsonrpc":"2.0","id":1,"Method":"m"}`, CodeInvalidRequest, `1`, ""},
-		"member twice":                  {`{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}`, CodeInvalidRequest, ``, ""},
-		"params of another type":        {`{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}`, CodeInvalidParams, `1`, "m"},
-		"parameter twice":               {`{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","name":"b"}}`, CodeInvalidParams, `1`, "m"},
+		"request":                      {`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, 0, `1`, "tools/list"},
+		"zero is an id":                {`{"jsonrpc":"2.0","id":0,"method":"m"}`, 0, `0`, "m"},
+		"empty string is an id":        {`{"jsonrpc":"2.0","id":"","method":"m"}`, 0, `""`, "m"},
+		"A26: no integer is rounded":   {`{"jsonrpc":"2.0","id":9007199254740993,"method":"m"}`, 0, `9007199254740993`, "m"},
+		"strings keep their escapes":   {`{"jsonrpc":"2.0","id":"\u00e9<","method":"m"}`, 0, `"\u00e9<"`, "m"},
+		"white space around":           {" \n{\"jsonrpc\":\"2.0\",\"id\":-7,\"method\":\"m\"}\t", 0, `-7`, "m"},
+		"notification":                 {`{"jsonrpc":"2.0","method":"notifications/cancelled"}`, 0, ``, "notifications/cancelled"},
+		"nothing":                      {``, CodeParseError, ``, ""},
+		"no JSON":                      {`{"jsonrpc":`, CodeParseError, ``, ""},
+		"two values":                   {`{} {}`, CodeParseError, ``, ""},
+		"no UTF-8":                     {"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"m\"}", CodeParseError, ``, ""},
+		"batch":                        {`[{"jsonrpc":"2.0","id":1,"method":"m"}]`, CodeInvalidRequest, ``, ""},
+		"scalar":                       {`7`, CodeInvalidRequest, ``, ""},
+		"null id":                      {`{"jsonrpc":"2.0","id":null,"method":"m"}`, CodeInvalidRequest, ``, ""},
+		"fractional id":                {`{"jsonrpc":"2.0","id":1.5,"method":"m"}`, CodeInvalidRequest, ``, ""},
+		"object id":                    {`{"jsonrpc":"2.0","id":{},"method":"m"}`, CodeInvalidRequest, ``, ""},
+		"wrong version":                {`{"jsonrpc":"1.0","id":"x","method":"m"}`, CodeInvalidRequest, `"x"`, ""},
+		"no version":                   {`{"id":"x","method":"m"}`, CodeInvalidRequest, `"x"`, ""},
+		"no method":                    {`{"jsonrpc":"2.0","id":1}`, CodeInvalidRequest, `1`, ""},
+		"method of another type":       {`{"jsonrpc":"2.0","id":1,"method":7}`, CodeInvalidRequest, `1`, ""},
+		"response":                     {`{"jsonrpc":"2.0","id":1,"result":{}}`, CodeInvalidRequest, `1`, ""},
+		"request without id":           {`{"jsonrpc":"2.0","method":"tools/call","params":{}}`, CodeInvalidRequest, ``, "tools/call"},
+		"other case is another member": {`{"jsonrpc":"2.0","id":1,"Method":"m"}`, CodeInvalidRequest, `1`, ""},
+		"member twice":                 {`{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}`, CodeInvalidRequest, ``, ""},
+		"params of another type":       {`{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}`, CodeInvalidParams, `1`, "m"},
+		"parameter twice": {
+			`{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","name":"b"}}`, CodeInvalidParams, `1`, "m",
+		},
 		"deeper than a parser can bear": {strings.Repeat(`{"a":`, 20000) + `1` + strings.Repeat(`}`, 20000), CodeParseError, ``, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,8 +89,8 @@ func codeOf(err *Error) int {
 	return err.Code
 }
 
-// FuzzParse looks for bodies that crash the parser, or that it lets through although they cannot be answered: a reply must be valid
-// JSON with exactly the request's id.
+// FuzzParse looks for bodies that crash the parser, or that it lets through although they cannot be answered: a reply must be
+// valid JSON with exactly the request's id.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1},"_meta":{}}}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"\u0000","method":"notifications/x","params":{"_meta":{"progressToken":1e3}}}`))

@@ -36,8 +36,8 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
-// HTTPStatus is the status that goes with the error in a modern exchange. The revision fixes it for most codes; for -32602 and -32603
-// it leaves the choice, which here is that of the official Go and Python SDKs.
+// HTTPStatus is the status that goes with the error in a modern exchange. The revision fixes it for most codes; for -32602 and
+// -32603 it leaves the choice, which here is that of the official Go and Python SDKs.
 func (e *Error) HTTPStatus() int {
 	switch e.Code {
 	case CodeMethodNotFound:
@@ -69,6 +69,11 @@ func Internal(reason, format string, args ...any) *Error {
 		err.Data = map[string]string{"reason": reason}
 	}
 	return err
+}
+
+// Unexpected is the -32603 for trouble of ours, of which the client learns no more. The cause belongs into the log.
+func Unexpected() *Error {
+	return Internal("", "The request could not be carried out just now; try again, and if it stays so, tell the platform team")
 }
 
 // MethodNotFound is -32601.

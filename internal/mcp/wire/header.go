@@ -20,8 +20,8 @@ const (
 	base64Suffix = "?="
 )
 
-// singleHeader returns a header's value. The same value twice counts once; differing values are refused, since somebody on the way
-// may have routed by the other one.
+// singleHeader returns a header's value. The same value twice counts once; differing values are refused, since somebody on the
+// way may have routed by the other one.
 func singleHeader(header http.Header, name string) (value string, present bool, err *Error) {
 	values := header.Values(name)
 	if len(values) == 0 {
@@ -35,8 +35,8 @@ func singleHeader(header http.Header, name string) (value string, present bool, 
 	return values[0], true, nil
 }
 
-// CheckMirror compares a header with the value of the body that it mirrors, case-sensitively and without decoding. field names that
-// value in the error.
+// CheckMirror compares a header with the value of the body that it mirrors, case-sensitively and without decoding. field names
+// that value in the error.
 func CheckMirror(header http.Header, name, field, want string) *Error {
 	got, present, err := singleHeader(header, name)
 	switch {
@@ -74,8 +74,8 @@ func CheckName(header http.Header, field, want string, lenient bool) *Error {
 	return nil
 }
 
-// decodeHeaderValue undoes SEP-2243's encoding of a header value. Without both markers, which are exactly lower-case, the value is
-// literal. ok is false for bad base64, for bytes that are not UTF-8, and for a literal with characters that need encoding.
+// decodeHeaderValue undoes SEP-2243's encoding of a header value. Without both markers, which are exactly lower-case, the value
+// is literal. ok is false for bad base64, for bytes that are not UTF-8, and for a literal with characters that need encoding.
 func decodeHeaderValue(raw string) (value string, ok bool) {
 	encoded, hasPrefix := strings.CutPrefix(raw, base64Prefix)
 	encoded, hasSuffix := strings.CutSuffix(encoded, base64Suffix)

@@ -33,8 +33,8 @@ func HasProtocolVersion(meta json.RawMessage) bool {
 	return kindOf(meta) == kindObject && decode(meta, &fields) == nil && fields.Version != nil
 }
 
-// ParseMeta reads a modern request's _meta. A required field that is missing or has the wrong type is -32602 (basic/index, "Per-request
-// protocol fields"); clientInfo is not required, and not read.
+// ParseMeta reads a modern request's _meta. A required field that is missing or has the wrong type is -32602 (basic/index,
+// "Per-request protocol fields"); clientInfo is not required, and not read.
 func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 	if raw == nil {
 		return Meta{}, InvalidParams("Missing required params._meta with %s and %s", MetaProtocolVersion, MetaClientCapabilities)
@@ -73,7 +73,8 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 	return meta, nil
 }
 
-// declaresTasks looks for the extension where SEP-2663 puts it, and nowhere else: the tasks capability of 2025-11-25 does not count.
+// declaresTasks looks for the extension where SEP-2663 puts it, and nowhere else: the tasks capability of 2025-11-25 does not
+// count.
 func declaresTasks(capabilities json.RawMessage) bool {
 	var declared struct {
 		Extensions json.RawMessage `json:"extensions"`
@@ -98,8 +99,8 @@ func validProgressToken(raw json.RawMessage) bool {
 
 var traceparentFormat = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
-// ValidTraceparent returns value where it has the form that W3C Trace Context gives version 00, and nothing where it has not: a malformed
-// context is dropped, never an error.
+// ValidTraceparent returns value where it has the form that W3C Trace Context gives version 00, and nothing where it has not: a
+// malformed context is dropped, never an error.
 func ValidTraceparent(value string) string {
 	if !traceparentFormat.MatchString(value) {
 		return ""

@@ -11,18 +11,22 @@ func TestParseMeta(t *testing.T) {
 		tasks bool
 		token string
 	}{
-		"complete":                     {`{` + version + `,` + none + `}`, 0, false, ``},
-		"client info is not needed":    {`{` + version + `,` + none + `,"io.modelcontextprotocol/clientInfo":7}`, 0, false, ``},
-		"no _meta":                     {``, CodeInvalidParams, false, ``},
-		"null":                         {`null`, CodeInvalidParams, false, ``},
-		"array":                        {`[]`, CodeInvalidParams, false, ``},
-		"no version":                   {`{` + none + `}`, CodeInvalidParams, false, ``},
-		"version of another type":      {`{"io.modelcontextprotocol/protocolVersion":1,` + none + `}`, CodeInvalidParams, false, ``},
-		"no capabilities":              {`{` + version + `}`, CodeInvalidParams, false, ``},
-		"capabilities of another type": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":[]}`, CodeInvalidParams, false, ``},
-		"string token":                 {`{` + version + `,` + none + `,"progressToken":"a"}`, 0, false, `"a"`},
-		"number token":                 {`{` + version + `,` + none + `,"progressToken":9007199254740993}`, 0, false, `9007199254740993`},
-		"token of another type":        {`{` + version + `,` + none + `,"progressToken":{}}`, CodeInvalidParams, false, ``},
+		"complete":                  {`{` + version + `,` + none + `}`, 0, false, ``},
+		"client info is not needed": {`{` + version + `,` + none + `,"io.modelcontextprotocol/clientInfo":7}`, 0, false, ``},
+		"no _meta":                  {``, CodeInvalidParams, false, ``},
+		"null":                      {`null`, CodeInvalidParams, false, ``},
+		"array":                     {`[]`, CodeInvalidParams, false, ``},
+		"no version":                {`{` + none + `}`, CodeInvalidParams, false, ``},
+		"version of another type":   {`{"io.modelcontextprotocol/protocolVersion":1,` + none + `}`, CodeInvalidParams, false, ``},
+		"no capabilities":           {`{` + version + `}`, CodeInvalidParams, false, ``},
+		"capabilities of another type": {
+			`{` + version + `,"io.modelcontextprotocol/clientCapabilities":[]}`, CodeInvalidParams, false, ``,
+		},
+		"string token": {`{` + version + `,` + none + `,"progressToken":"a"}`, 0, false, `"a"`},
+		"number token": {
+			`{` + version + `,` + none + `,"progressToken":9007199254740993}`, 0, false, `9007199254740993`,
+		},
+		"token of another type": {`{` + version + `,` + none + `,"progressToken":{}}`, CodeInvalidParams, false, ``},
 		"tasks declared": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
 			{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`, 0, true, ``},
 		"tasks with settings": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":

@@ -24,8 +24,8 @@ type ParamBinding struct {
 func (b ParamBinding) header() string { return headerParamPrefix + b.Name }
 func (b ParamBinding) field() string  { return "params.arguments." + strings.Join(b.Path, ".") }
 
-// ParamBindings finds the x-mcp-header annotations of an input schema, in a stable order. An annotation that clients would reject the
-// tool for is an error: a name that is no header name or is there twice, a property that is not a string, integer or
+// ParamBindings finds the x-mcp-header annotations of an input schema, in a stable order. An annotation that clients would
+// reject the tool for is an error: a name that is no header name or is there twice, a property that is not a string, integer or
 // boolean, or one that cannot be reached from the root through properties alone.
 func ParamBindings(inputSchema []byte) ([]ParamBinding, error) {
 	var root any
@@ -152,8 +152,8 @@ func lookup(arguments json.RawMessage, path []string) (json.RawMessage, bool) {
 	return value, value != nil && string(value) != "null"
 }
 
-// sameValue compares a header's text with a JSON value: strings and booleans exactly, integers by their value, so that 42.0 equals
-// 42.
+// sameValue compares a header's text with a JSON value: strings and booleans exactly, integers by their value, so that 42.0
+// equals 42.
 func sameValue(text string, value json.RawMessage) bool {
 	switch kindOf(value) {
 	case kindString:
@@ -168,8 +168,8 @@ func sameValue(text string, value json.RawMessage) bool {
 	}
 }
 
-// integer reads a decimal integer, also one written with a fraction of zeros. It takes no exponents: ten characters must not make us
-// compute a number of a million digits.
+// integer reads a decimal integer, also one written with a fraction of zeros. It takes no exponents: ten characters must not
+// make us compute a number of a million digits.
 func integer(text string) (*big.Int, bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	if strings.Trim(fraction, "0") != "" || len(whole) > 64 {

@@ -25,7 +25,9 @@ func TestParamBindings(t *testing.T) {
 		"no string":               {`{"properties":{"a":{"type":"string","x-mcp-header":7}}}`, nil, true},
 		"number":                  {`{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`, nil, true},
 		"several types":           {`{"properties":{"a":{"type":["string","null"],"x-mcp-header":"A"}}}`, nil, true},
-		"twice, but for case":     {`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`, nil, true},
+		"twice, but for case": {
+			`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`, nil, true,
+		},
 		"in items":                {`{"properties":{"a":{"items":{"type":"string","x-mcp-header":"A"}}}}`, nil, true},
 		"in a composition":        {`{"allOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}`, nil, true},
 		"in $defs":                {`{"$defs":{"a":{"type":"string","x-mcp-header":"A"}}}`, nil, true},
@@ -56,10 +58,12 @@ func TestCheckParams(t *testing.T) {
 		header    map[string]string
 		ok        bool
 	}{
-		"nothing":                       {`{}`, nil, true},
-		"no arguments":                  {``, nil, true},
-		"null is not given":             {`{"region":null}`, nil, true},
-		"all":                           {`{"region":"eu","n":42,"o":{"flag":true}}`, map[string]string{"Region": "eu", "N": "42", "Flag": "true"}, true},
+		"nothing":           {`{}`, nil, true},
+		"no arguments":      {``, nil, true},
+		"null is not given": {`{"region":null}`, nil, true},
+		"all": {
+			`{"region":"eu","n":42,"o":{"flag":true}}`, map[string]string{"Region": "eu", "N": "42", "Flag": "true"}, true,
+		},
 		"encoded":                       {`{"region":"日本"}`, map[string]string{"Region": "=?base64?5pel5pys?="}, true},
 		"unknown headers are ignored":   {`{}`, map[string]string{"Other": "x"}, true},
 		"integer with a zero fraction":  {`{"n":42}`, map[string]string{"N": "42.0"}, true},

@@ -27,8 +27,8 @@ func EncodeError(id json.RawMessage, rpcError *Error) json.RawMessage {
 	return body
 }
 
-// WriteError answers an HTTP exchange with a JSON-RPC error and the given status; id may be nil. An error in writing means that the
-// client has gone, and is nobody's concern.
+// WriteError answers an HTTP exchange with a JSON-RPC error and the given status; id may be nil. An error in writing means that
+// the client has gone, and is nobody's concern.
 func WriteError(w http.ResponseWriter, status int, id json.RawMessage, rpcError *Error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

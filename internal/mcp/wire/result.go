@@ -12,7 +12,8 @@ const (
 	resultTask     = "task"
 )
 
-// Server identifies this endpoint in the _meta of every result. It stands there only for people and logs; clients do not decide by it.
+// Server identifies this endpoint in the _meta of every result. It stands there only for people and logs; clients do not decide
+// by it.
 type Server struct {
 	Name    string `json:"name"`
 	Title   string `json:"title,omitempty"`
@@ -36,7 +37,8 @@ func (s Server) Complete() ResultHeader { return ResultHeader{resultComplete, Re
 // Task is the header of the answer to a tools/call that became a task, and of nothing else.
 func (s Server) Task() ResultHeader { return ResultHeader{resultTask, ResultMeta{s}} }
 
-// Cacheable are the fields of a result that clients may keep (server/utilities/caching). It has nothing to do with a task's ttlMs.
+// Cacheable are the fields of a result that clients may keep (server/utilities/caching). It has nothing to do with a task's
+// ttlMs.
 type Cacheable struct {
 	// TTLMs is for how long, in milliseconds.
 	TTLMs int64 `json:"ttlMs"`
@@ -100,8 +102,8 @@ type ListToolsResult struct {
 	Cacheable
 }
 
-// ListTools is one page of tools/list. It depends on the caller, and since the endpoint announces no changes, it is fresh for half a
-// minute only.
+// ListTools is one page of tools/list. It depends on the caller, and since the endpoint announces no changes, it is fresh for
+// half a minute only.
 func ListTools(server Server, tools []Tool, nextCursor string) ListToolsResult {
 	const halfMinute = 30_000
 	if tools == nil {
@@ -132,8 +134,8 @@ func TextResult(text string, isError bool) json.RawMessage {
 	return result
 }
 
-// WithServer returns a CallToolResult that is stored as JSON with the endpoint's name in its _meta. The members' values stay as they
-// are, number by number.
+// WithServer returns a CallToolResult that is stored as JSON with the endpoint's name in its _meta. The members' values stay as
+// they are, number by number.
 func WithServer(result json.RawMessage, server Server) (json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(result, &members); err != nil {

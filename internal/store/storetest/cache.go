@@ -21,7 +21,8 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-// Cache is a cache.Cache over a Cluster: real informers, each begun when it is asked for. Of cache.Cache it has what the endpoint uses.
+// Cache is a cache.Cache over a Cluster: real informers, each begun when it is asked for. Of cache.Cache it has what the
+// endpoint uses.
 type Cache struct {
 	cache.Cache // nil: whatever else is called panics
 

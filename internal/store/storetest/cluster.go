@@ -1,5 +1,5 @@
-// Package storetest is an API server in memory with informers that tests can hold back and cut off, for the unit tests of the endpoint.
-// What only a real API server does (validation, quotas, immutability) is tested against one, in test/integration.
+// Package storetest is an API server in memory with informers that tests can hold back and cut off, for the unit tests of the
+// endpoint. What only a real API server does (validation, quotas, immutability) is tested against one, in test/integration.
 package storetest
 
 import (
