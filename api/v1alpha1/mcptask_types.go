@@ -10,7 +10,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=mcpt,categories=mcptasks
+// +kubebuilder:resource:shortName=mcpt,categories=mcp
 // +kubebuilder:printcolumn:name="Tool",type=string,JSONPath=`.spec.tool.name`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`

@@ -12,7 +12,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=mcptool,categories=mcptasks
+// +kubebuilder:resource:shortName=mcptool,categories=mcp
 // +kubebuilder:printcolumn:name="Tool",type=string,JSONPath=`.status.name`,description="Name in the agents' tool list"
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.execution.mode`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

@@ -71,7 +71,7 @@ func (p *place) up(ctx context.Context, s *screen) (err error) {
 		return advise(err, "see whether KUBECONFIG is right: kubectl get nodes")
 	}
 	s.gap()
-	return p.show(ctx, s, "get", "nodes", "-o", "wide")
+	return p.show(ctx, s, "get", "nodes")
 }
 
 // show runs kubectl in front of the reader.

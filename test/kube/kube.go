@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
@@ -54,6 +56,8 @@ func Open(kubeconfig string) (*Cluster, error) {
 	}
 	// The callers wait for conditions with many small reads; the server's own fairness is limit enough.
 	config.QPS = -1
+	// Nothing here logs; errors are returned. Left unset, controller-runtime complains after a while.
+	log.SetLogger(logr.Discard())
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, err
