@@ -98,7 +98,7 @@ func waitFor(deadline time.Duration, done func() bool) bool {
 	}
 }
 
-// healthy says whether the cluster runs, with every component ready and an API server that answers.
+// healthy says whether the cluster runs, with every component ready, and an API server and cluster DNS that answer.
 func (c *Cluster) healthy(ctx context.Context) bool {
 	if _, held, err := c.supervisor(); err != nil || !held {
 		return false
@@ -116,7 +116,10 @@ func (c *Cluster) healthy(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	return api.get(ctx, "/readyz", nil) == nil
+	if err := api.get(ctx, "/readyz", nil); err != nil {
+		return false
+	}
+	return c.spec.Mode == ControlPlane || c.dnsAnswers(ctx) == nil
 }
 
 // wipe deletes what a cluster keeps when it is started again.

@@ -80,16 +80,29 @@ func (l Layout) hostInterface() string { return "mcpt" + l.id() }
 // controlGroup is the parent of all pods' control groups.
 func (l Layout) controlGroup() string { return "/mcptasks-" + l.Name + "-" + l.id() }
 
+// coveredDirs are directories of the machine in whose place a full cluster has its own.
+var coveredDirs = []string{"/var/lib", "/var/log", "/tmp"}
+
+// cover is the directory that a full cluster has in place of one of coveredDirs.
+func (l Layout) cover(dir string) string { return l.path("root", dir) }
+
 // dataDirs hold what a cluster keeps when it is started again.
 func (l Layout) dataDirs() []string {
-	return []string{l.path("etcd"), l.path("containerd"), l.path("kubelet"), l.path("var-lib"), l.path("var-log"), l.path("tmp")}
+	return []string{l.path("etcd"), l.path("containerd"), l.path("kubelet"), l.path("root")}
 }
 
 func (l Layout) create() error {
-	for _, d := range append(l.dataDirs(), l.path("run"), l.path("logs"), l.path("config"), l.path("pki")) {
+	dirs := append(l.dataDirs(), l.path("run"), l.path("logs"), l.path("config"), l.path("pki"))
+	for _, d := range coveredDirs {
+		dirs = append(dirs, l.cover(d))
+	}
+	for _, d := range dirs {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return err
 		}
+	}
+	if err := os.Chmod(l.cover("/tmp"), 0o777|os.ModeSticky); err != nil {
+		return err
 	}
 	// Keys of the cluster's authority are in here.
 	return os.Chmod(l.Dir(), 0o700)

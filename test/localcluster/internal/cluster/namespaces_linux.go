@@ -68,12 +68,9 @@ func mountNode(l Layout) error {
 	if err := bind(l.Home, home); err != nil {
 		return err
 	}
-	// Of the kubelet, CNI and containerd; also a home for volumes of type hostPath that goes with the cluster. The volumes that the
-	// controller manager makes for claims are below /tmp.
-	for source, target := range map[string]string{
-		l.path("var-lib"): "/var/lib", l.path("var-log"): "/var/log", l.path("tmp"): "/tmp",
-	} {
-		if err := bind(source, target); err != nil {
+	// What the kubelet, CNI, and volumes of type hostPath have there goes with the cluster.
+	for _, target := range coveredDirs {
+		if err := bind(l.cover(target), target); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,9 @@ func (c *Cluster) prepareNode(t tools) error {
 	if err := c.writeNodeConfig(c.snapshotter(), t.cniPlugins); err != nil {
 		return err
 	}
+	if err := c.createVolumes(); err != nil {
+		return err
+	}
 	return createControlGroups(c.controlGroup())
 }
 
@@ -41,7 +44,7 @@ func (c *Cluster) snapshotter() string {
 	return "overlayfs"
 }
 
-// finishNode waits until the node takes pods, and gives it images and cluster DNS.
+// finishNode waits until the node takes pods, and gives it images, cluster DNS and volumes.
 func (c *Cluster) finishNode(ctx context.Context, api *api) error {
 	if err := c.loadSystemImages(ctx); err != nil {
 		return err
@@ -51,10 +54,7 @@ func (c *Cluster) finishNode(ctx context.Context, api *api) error {
 	}); err != nil {
 		return err
 	}
-	if err := c.applyDNS(ctx); err != nil {
-		return err
-	}
-	if err := c.applyStorage(ctx); err != nil {
+	if err := c.applyObjects(ctx); err != nil {
 		return err
 	}
 	if err := c.await(ctx, "wait for cluster DNS", c.dnsAnswers); err != nil {

@@ -12,7 +12,7 @@ import (
 type Status struct {
 	Name string `json:"name"`
 	Mode Mode   `json:"mode"`
-	// Healthy: every component is ready and the API server answers.
+	// Healthy: every component is ready, and the API server and cluster DNS answer.
 	Healthy bool `json:"healthy"`
 	// Supervisor is the process id of the supervisor, 0 if it doesn't run.
 	Supervisor int `json:"supervisor"`

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,8 @@ const (
 	// A component that ended this often before it was ready won't be.
 	maxRestarts = 5
 	tailLines   = 15
+	// A cluster that is running isn't started again before it had this long to answer: the machine may just be busy.
+	recoveryPatience = 20 * time.Second
 )
 
 // Up makes the cluster run as the options say. A cluster that does so already is left as it is; one that doesn't, because it
@@ -62,8 +65,8 @@ func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *cons
 			l.Name, earlier.Mode, l.Name)
 	}
 	c.spec.Network = earlier.Network
-	if exists && c.spec.equal(earlier) && c.planned() && c.healthy(ctx) {
-		return c, nil
+	if exists && c.spec.equal(earlier) && c.planned() && c.runs(ctx) {
+		return c, c.refresh(ctx)
 	}
 	if err := c.clearRemains(exists); err != nil {
 		return nil, err
@@ -73,7 +76,7 @@ func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *cons
 	}
 	err = c.start(ctx, tools)
 	var broken *componentError
-	if exists && errors.As(err, &broken) && broken.component == etcd {
+	if exists && errors.As(err, &broken) && slices.Contains([]string{etcd, containerd}, broken.component) {
 		out.Line("%v", err)
 		out.Line("The data of the earlier run can't be used. Starting afresh.")
 		if err := l.wipe(); err != nil {
@@ -85,6 +88,26 @@ func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *cons
 		return nil, err
 	}
 	return c, nil
+}
+
+// runs says whether the cluster is running and healthy, and gives one that is running some time to become so.
+func (c *Cluster) runs(ctx context.Context) bool {
+	return waitFor(recoveryPatience, func() bool {
+		_, running, err := c.supervisor()
+		return err != nil || !running || c.healthy(ctx)
+	}) && c.healthy(ctx)
+}
+
+// refresh does what is to be done in a cluster that runs.
+func (c *Cluster) refresh(ctx context.Context) error {
+	if c.spec.Mode != Full {
+		return nil
+	}
+	api, err := c.apiClient()
+	if err != nil {
+		return err
+	}
+	return c.renewVolumes(ctx, api)
 }
 
 // clearRemains ends and removes what is left of an earlier start, except its data.
