@@ -29,8 +29,8 @@ const (
 // Name is the name of the Job of the task of that name: the same.
 func Name(task string) string { return task }
 
-// MainContainer is the container whose output is the result and whose exit ends the task: the one that source names, or else the
-// template's first. It is "" for a template without containers.
+// MainContainer is the container whose output is the result and whose exit ends the task: the one that source names, or else
+// the template's first. It is "" for a template without containers.
 func MainContainer(source v1alpha1.ResultSource, template *corev1.PodTemplateSpec) string {
 	if source.Container != "" || len(template.Spec.Containers) == 0 {
 		return source.Container
@@ -38,12 +38,12 @@ func MainContainer(source v1alpha1.ResultSource, template *corev1.PodTemplateSpe
 	return template.Spec.Containers[0].Name
 }
 
-// Build makes the Job of a task from the tool as it is now and what the task has recorded of it. Every container, also every init
-// container, gets the arguments: as the file ArgumentsFile, and in its environment before the author's own variables, so that those
-// may refer to them.
+// Build makes the Job of a task from the tool as it is now and what the task has recorded of it. Every container, also every
+// init container, gets the arguments: as the file ArgumentsFile, and in its environment before the author's own variables, so
+// that those may refer to them.
 //
-// An error is a *Problem with a Reason constant of tasks: ToolChanged where the tool has changed since the call and no longer takes
-// the arguments or cannot be used at all, otherwise Rejected.
+// An error is a *Problem with a Reason constant of tasks: ToolChanged where the tool has changed since the call and no longer
+// takes the arguments or cannot be used at all, otherwise Rejected.
 func Build(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) (*batchv1.Job, error) {
 	template := tool.Spec.JobTemplate.DeepCopy()
 	env, err := place(tool, task)
@@ -81,8 +81,8 @@ func Build(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) (*batchv1.Job, error)
 	return job, nil
 }
 
-// CheckArguments reports as a *Problem why arguments, a JSON object, are not ones that the tool takes, or have no place in its Job.
-// Build makes the same checks; the endpoint can use this one before there is a task.
+// CheckArguments reports as a *Problem why arguments, a JSON object, are not ones that the tool takes, or have no place in its
+// Job. Build makes the same checks; the endpoint can use this one before there is a task.
 func CheckArguments(tool *v1alpha1.MCPTool, arguments []byte) error {
 	plan, err := prepare(tool)
 	if err != nil {

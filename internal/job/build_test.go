@@ -52,7 +52,8 @@ func TestBuild(t *testing.T) {
 				"note": "job", "mcptasks.dev/output-schema": `{"type":"object"}`, "mcptasks.dev/traceparent": task.Spec.Traceparent,
 			},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "mcptasks.dev/v1alpha1", Kind: "MCPTask", Name: "t-abc", UID: "task-uid", Controller: ptr(true), BlockOwnerDeletion: ptr(true),
+				APIVersion: "mcptasks.dev/v1alpha1", Kind: "MCPTask", Name: "t-abc", UID: "task-uid", Controller: ptr(true),
+				BlockOwnerDeletion: ptr(true),
 			}},
 		},
 		Spec: batchv1.JobSpec{
@@ -70,10 +71,12 @@ func TestBuild(t *testing.T) {
 					RestartPolicy:         corev1.RestartPolicyNever,
 					ActiveDeadlineSeconds: ptr(int64(2)),
 					ServiceAccountName:    "migrator",
-					InitContainers:        []corev1.Container{{Name: "init", Image: "init:v1", Env: arguments, VolumeMounts: []corev1.VolumeMount{mount}}},
+					InitContainers: []corev1.Container{{Name: "init", Image: "init:v1", Env: arguments,
+						VolumeMounts: []corev1.VolumeMount{mount}}},
 					Containers: []corev1.Container{
 						{
-							Name: "main", Image: "tool:v1", Command: []string{"prog"}, Env: append(arguments[:3:3], corev1.EnvVar{Name: "AUTHOR", Value: "1"}),
+							Name: "main", Image: "tool:v1", Command: []string{"prog"}, Env: append(arguments[:3:3], corev1.EnvVar{Name: "AUTHOR",
+								Value: "1"}),
 							VolumeMounts: []corev1.VolumeMount{mount},
 						},
 						{Name: "beside", Env: arguments, VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, mount}},
@@ -114,7 +117,8 @@ func TestBuildTimes(t *testing.T) {
 	for deadline, want := range map[time.Duration]int64{
 		time.Second: 1, time.Second + 1: 2, time.Hour: 3600, 720 * time.Hour: 2592000, time.Hour - time.Millisecond: 3600,
 	} {
-		job, err := Build(aTool().obj(), aTask().change(func(s *v1alpha1.MCPTaskSpec) { s.Execution.Deadline.Duration = deadline }).obj())
+		job, err := Build(aTool().obj(),
+			aTask().change(func(s *v1alpha1.MCPTaskSpec) { s.Execution.Deadline.Duration = deadline }).obj())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,11 +144,15 @@ func TestBuildRefuses(t *testing.T) {
 	}{
 		{"changed schema", strict, aTask().change(other), v1alpha1.ReasonToolChanged,
 			"The tool was changed after the call: the arguments do not fit its inputSchema: /y: is required"},
-		{"another tool of that name", strict, aTask().change(replaced), v1alpha1.ReasonToolChanged, "The tool was changed after the call"},
+		{"another tool of that name", strict, aTask().change(replaced), v1alpha1.ReasonToolChanged,
+			"The tool was changed after the call"},
 		{"changed, but still good", aTool(), aTask().change(other), "", ""},
-		{"same schema", strict, aTask(), v1alpha1.ReasonRejected, "The call cannot become a Job: the arguments do not fit its inputSchema: /y: is required"},
-		{"changed template", aTool().job(func(s *batchv1.JobSpec) { s.Suspend = ptr(true) }), aTask().change(other), v1alpha1.ReasonToolChanged, "suspend"},
-		{"unsafe template", aTool().property(`{"type":"string"}`).args("$(MCP_ARG_X)"), aTask(), v1alpha1.ReasonRejected, "would be read as an option"},
+		{"same schema", strict, aTask(), v1alpha1.ReasonRejected, "The call cannot become a Job: the arguments do not fit its " +
+			"inputSchema: /y: is required"},
+		{"changed template", aTool().job(func(s *batchv1.JobSpec) { s.Suspend = ptr(true) }), aTask().change(other),
+			v1alpha1.ReasonToolChanged, "suspend"},
+		{"unsafe template", aTool().property(`{"type":"string"}`).args("$(MCP_ARG_X)"), aTask(), v1alpha1.ReasonRejected,
+			"would be read as an option"},
 		{"main container gone", aTool(), aTask().change(func(s *v1alpha1.MCPTaskSpec) { other(s); s.Result.Container = "worker" }),
 			v1alpha1.ReasonToolChanged, `its template has no container "worker"`},
 		{"arguments too large", aTool(), aTask().arguments(`{"a":"` + strings.Repeat("x", v1alpha1.MaxArgumentsBytes) + `"}`),
@@ -152,7 +160,8 @@ func TestBuildRefuses(t *testing.T) {
 		{"arguments are no JSON", aTool(), aTask().arguments(`{"a":`), v1alpha1.ReasonRejected, "the text is not JSON"},
 		{"arguments are no object", aTool(), aTask().arguments(`[]`), v1alpha1.ReasonRejected, "must be an object"},
 		{"argument twice", aTool(), aTask().arguments(`{"a":1,"a":2}`), v1alpha1.ReasonRejected, "/a: the key appears twice"},
-		{"no schema takes no arguments", aTool().change(func(tool *v1alpha1.MCPTool) { tool.Spec.InputSchema = nil }), aTask().arguments(`{"a":1}`),
+		{"no schema takes no arguments", aTool().change(func(tool *v1alpha1.MCPTool) { tool.Spec.InputSchema = nil }),
+			aTask().arguments(`{"a":1}`),
 			v1alpha1.ReasonRejected, "/a: is not a known property"},
 	}
 	for _, tt := range tests {

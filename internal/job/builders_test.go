@@ -35,7 +35,8 @@ func (b *toolBuilder) input(schema string) *toolBuilder {
 
 // property makes the input schema one of a property "x" and others that need no more than a name.
 func (b *toolBuilder) property(schema string) *toolBuilder {
-	return b.input(`{"type":"object","properties":{"x":` + schema + `,"y":{"type":"string"},"n":{"type":"integer"},"list":{"type":"array"}}}`)
+	return b.input(`{"type":"object","properties":{"x":` + schema + `,"y":{"type":"string"},"n":{"type":"integer"},` +
+		`"list":{"type":"array"}}}`)
 }
 
 func (b *toolBuilder) output(schema string) *toolBuilder {

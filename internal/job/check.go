@@ -31,8 +31,8 @@ func OutputSchema(tool *v1alpha1.MCPTool) []byte {
 	return tool.Spec.OutputSchema.Raw
 }
 
-// Check reports as a *Problem with a ToolReason why no Job can be built from the tool, or none that is safe. It says nothing about
-// what the API server will think of the Job.
+// Check reports as a *Problem with a ToolReason why no Job can be built from the tool, or none that is safe. It says nothing
+// about what the API server will think of the Job.
 func Check(tool *v1alpha1.MCPTool) error {
 	_, err := prepare(tool)
 	return err
@@ -60,7 +60,8 @@ func prepare(tool *v1alpha1.MCPTool) (*blueprint, error) {
 	mistakes := checkTemplate(tool, at)
 	allowed, err := allowances(tool)
 	if err != nil {
-		mistakes = append(mistakes, field.Forbidden(field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationUnsafe), err.Error()))
+		annotation := field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationUnsafe)
+		mistakes = append(mistakes, field.Forbidden(annotation, err.Error()))
 	}
 	found := inspect(&tool.Spec.JobTemplate.Spec.Template.Spec, at.Child("spec", "template", "spec"), variables, allowed)
 	if err := problem(v1alpha1.ToolReasonInvalidTemplate, append(mistakes, found.unknown...)); err != nil {

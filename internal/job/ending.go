@@ -51,8 +51,8 @@ func EndingOf(pod *corev1.Pod, container string) (Ending, bool) {
 	return Ending{}, false
 }
 
-// endedBefore reports whether a container ended by itself before the pod's deadline, though the pod, for another container, ran
-// into it. Times and deadline are whole seconds.
+// endedBefore reports whether a container ended by itself before the pod's deadline, though the pod, for another container,
+// ran into it. Times and deadline are whole seconds.
 func endedBefore(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
 	if pod.Status.StartTime == nil || pod.Spec.ActiveDeadlineSeconds == nil || end.FinishedAt.IsZero() {
 		return false
@@ -75,8 +75,8 @@ func (e Ending) messageFull() bool {
 	return len(e.TerminationMessage) >= limit
 }
 
-// account says, with the task's reason, in one sentence how a tool ended that did not succeed; the reason is "" where it did. What
-// Kubernetes did to the tool explains its exit code, and so comes first.
+// account says, with the task's reason, in one sentence how a tool ended that did not succeed; the reason is "" where it did.
+// What Kubernetes did to the tool explains its exit code, and so comes first.
 func (e Ending) account(execution v1alpha1.Execution) (reason, sentence string) {
 	switch {
 	case e.DeadlineExceeded:

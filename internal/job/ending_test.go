@@ -38,7 +38,8 @@ func TestEndingOf(t *testing.T) {
 			{Name: "other", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}}}, 1), none: true},
 		{
 			name: "exited",
-			pod:  pod(corev1.PodStatus{ContainerStatuses: terminated(corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error", Message: "m"})}, 2),
+			pod: pod(corev1.PodStatus{ContainerStatuses: terminated(corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error",
+				Message: "m"})}, 2),
 			want: Ending{ExitCode: 3, TerminationMessage: "m", TerminationMessageLimit: 4096},
 		},
 		{
@@ -48,12 +49,14 @@ func TestEndingOf(t *testing.T) {
 		},
 		{
 			name: "out of memory",
-			pod:  pod(corev1.PodStatus{ContainerStatuses: terminated(corev1.ContainerStateTerminated{ExitCode: 137, Signal: 9, Reason: "OOMKilled"})}, 1),
+			pod: pod(corev1.PodStatus{ContainerStatuses: terminated(corev1.ContainerStateTerminated{ExitCode: 137, Signal: 9,
+				Reason: "OOMKilled"})}, 1),
 			want: Ending{ExitCode: 137, Signal: 9, OOMKilled: true, TerminationMessageLimit: 4096},
 		},
 		{
 			name: "out of memory with code 0",
-			pod:  pod(corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: terminated(corev1.ContainerStateTerminated{Reason: "OOMKilled"})}, 1),
+			pod: pod(corev1.PodStatus{Phase: corev1.PodSucceeded,
+				ContainerStatuses: terminated(corev1.ContainerStateTerminated{Reason: "OOMKilled"})}, 1),
 			want: Ending{OOMKilled: true, TerminationMessageLimit: 4096},
 		},
 		{
@@ -111,10 +114,13 @@ func TestAccount(t *testing.T) {
 		{Ending{ExitCode: -1}, "ToolError", "The tool exited with code -1."},
 		{Ending{Signal: 9}, "ToolError", "The tool was ended by signal 9 (SIGKILL)."},
 		{Ending{ExitCode: 137, OOMKilled: true}, "OOMKilled", "The tool was killed because it ran out of memory."},
-		{Ending{OOMKilled: true}, "OOMKilled", "A process of the tool was killed because memory ran out, though the tool exited with code 0."},
-		{Ending{ExitCode: 137, DeadlineExceeded: true}, "DeadlineExceeded", "The tool was stopped because it ran longer than its deadline of 1h30m."},
+		{Ending{OOMKilled: true}, "OOMKilled", "A process of the tool was killed because memory ran out, though the tool exited " +
+			"with code 0."},
+		{Ending{ExitCode: 137, DeadlineExceeded: true}, "DeadlineExceeded",
+			"The tool was stopped because it ran longer than its deadline of 1h30m."},
 		{Ending{DeadlineExceeded: true}, "DeadlineExceeded", "The tool was stopped because it ran longer than its deadline of 1h30m."},
-		{Ending{ExitCode: 137, OOMKilled: true, DeadlineExceeded: true}, "DeadlineExceeded", "The tool was stopped because it ran longer than its deadline of 1h30m."},
+		{Ending{ExitCode: 137, OOMKilled: true, DeadlineExceeded: true}, "DeadlineExceeded",
+			"The tool was stopped because it ran longer than its deadline of 1h30m."},
 	}
 	execution := v1alpha1.Execution{Deadline: metav1.Duration{Duration: 90 * time.Minute}}
 	for _, tt := range tests {
@@ -126,7 +132,8 @@ func TestAccount(t *testing.T) {
 
 func TestDurationText(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		time.Second: "1s", time.Minute: "1m", time.Hour: "1h", 90 * time.Second: "1m30s", 720 * time.Hour: "720h", 10 * time.Second: "10s",
+		time.Second: "1s", time.Minute: "1m", time.Hour: "1h", 90 * time.Second: "1m30s", 720 * time.Hour: "720h",
+		10 * time.Second:        "10s",
 		1500 * time.Millisecond: "1.5s", time.Hour + time.Second: "1h0m1s", 10 * time.Minute: "10m", 20 * time.Hour: "20h",
 	} {
 		if got := durationText(d); got != want {

@@ -53,8 +53,8 @@ func FuzzReadResult(f *testing.F) {
 	})
 }
 
-// Whatever the arguments are, the Job has them unchanged in the file, and whatever a container sees of them in its environment is
-// what they say.
+// Whatever the arguments are, the Job has them unchanged in the file, and whatever a container sees of them in its environment
+// is what they say.
 func FuzzBuild(f *testing.F) {
 	f.Add(`{"x":"$(DB_PASSWORD)","n":1e3,"y":"\u0000"}`)
 	f.Add(`{"x":"$$(MCP_ARG_Y)","n":9007199254740993,"list":[{}]}`)

@@ -32,23 +32,26 @@ var (
 	python = &interpreter{code: "c", values: "WX", plainRest: true}
 	perl   = &interpreter{code: "eE", values: "IMm"}
 	ruby   = &interpreter{code: "e", values: "IrEC"}
-	node   = &interpreter{code: "ep", codeLong: []string{"eval", "print"}, values: "rC", valuesLong: []string{"require", "import"}}
+	node   = &interpreter{code: "ep", codeLong: []string{"eval", "print"}, values: "rC", valuesLong: moduleOptions}
 	php    = &interpreter{code: "rBRE", codeLong: []string{"run"}, values: "dc"}
 	lua    = &interpreter{code: "e", values: "l"}
 	pwsh   = &interpreter{code: "c", codeLong: []string{"command", "encodedcommand"}, late: true}
 	awk    = &interpreter{code: "e", codeLong: []string{"source"}, values: "vFf", operand: true, fileOption: "f"}
-	sed    = &interpreter{code: "e", codeLong: []string{"expression"}, values: "f", operand: true, fileOption: "f", late: true}
+	sed    = &interpreter{code: "e", codeLong: []string{"expression"}, values: "f", fileOption: "f", operand: true, late: true}
 	su     = &interpreter{code: "c", codeLong: []string{"command"}, late: true}
 	psql   = &interpreter{code: "c", codeLong: []string{"command"}, late: true}
 	mysql  = &interpreter{code: "e", codeLong: []string{"execute"}, late: true}
 )
 
+// moduleOptions are the options of node that load a module first.
+var moduleOptions = []string{"require", "import", "loader"}
+
 // interpreters by the name of their program, without version numbers.
 var interpreters = map[string]*interpreter{
-	"sh": shell, "bash": shell, "ash": shell, "dash": shell, "zsh": shell, "ksh": shell, "mksh": shell, "rbash": shell, "fish": shell,
-	"python": python, "pypy": python, "perl": perl, "ruby": ruby, "node": node, "nodejs": node, "bun": node, "php": php, "lua": lua,
-	"luajit": lua, "pwsh": pwsh, "powershell": pwsh, "awk": awk, "gawk": awk, "mawk": awk, "nawk": awk, "sed": sed, "su": su,
-	"runuser": su, "psql": psql, "mysql": mysql, "mariadb": mysql,
+	"sh": shell, "bash": shell, "ash": shell, "dash": shell, "zsh": shell, "ksh": shell, "mksh": shell, "rbash": shell,
+	"fish": shell, "python": python, "pypy": python, "perl": perl, "ruby": ruby, "node": node, "nodejs": node, "bun": node,
+	"php": php, "lua": lua, "luajit": lua, "pwsh": pwsh, "powershell": pwsh, "awk": awk, "gawk": awk, "mawk": awk, "nawk": awk,
+	"sed": sed, "su": su, "runuser": su, "psql": psql, "mysql": mysql, "mariadb": mysql,
 }
 
 // interpreterOf is the interpreter that a program's name or path stands for, or nil.
@@ -69,8 +72,8 @@ const (
 	roleCode
 )
 
-// roles says what each element of an argv is. Programs start other programs whose argv follows theirs, as env, timeout and tini do,
-// so every element may be an interpreter.
+// roles says what each element of an argv is. Programs start other programs whose argv follows theirs, as env, timeout and
+// tini do, so every element may be an interpreter.
 func roles(argv []string) []role {
 	all := make([]role, len(argv))
 	for i, element := range argv {

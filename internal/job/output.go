@@ -17,8 +17,8 @@ type Output struct {
 	Unavailable string
 }
 
-// checked is the output, unless all of it is a sentence of the kubelet's that there is none: the kubelet sends that as if it were
-// the log when it finds out too late.
+// checked is the output, unless all of it is a sentence of the kubelet's that there is none: the kubelet sends that as if it
+// were the log when it finds out too late.
 func (o Output) checked() Output {
 	line := bytes.TrimSpace(o.Data)
 	for _, sentence := range []string{"unable to retrieve container logs for ", "failed to try resolving symlinks in path "} {
@@ -57,8 +57,8 @@ func messageTail(e Ending) tail {
 	return t
 }
 
-// cut is the end of t, in whole characters, as far as the budget goes. cost is what a character takes of it; of what is not UTF-8,
-// every byte is a character utf8.RuneError of size 1.
+// cut is the end of t, in whole characters, as far as the budget goes. cost is what a character takes of it; of what is not
+// UTF-8, every byte is a character utf8.RuneError of size 1.
 func (t tail) cut(budget int, cost func(r rune, size int) int) tail {
 	start := len(t.data)
 	for start > 0 {
@@ -86,8 +86,8 @@ func continuation(data []byte) int {
 	return n
 }
 
-// text is t as Unicode text: what is not UTF-8, and NUL, which many programs that read JSON take for an end, are replaced. Other
-// control characters, also those that color terminals, stay.
+// text is t as Unicode text: what is not UTF-8, and NUL, which many programs that read JSON take for an end, are replaced.
+// Other control characters, also those that color terminals, stay.
 func (t tail) text() string {
 	var b strings.Builder
 	b.Grow(len(t.data))

@@ -19,11 +19,14 @@ func TestLogTail(t *testing.T) {
 		{"spaces stay", wholeLog("  a \n"), 10, "  a "},
 		{"exactly the limit", wholeLog("0123456789\n"), 10, "0123456789"},
 		{"over the limit", wholeLog("x0123456789"), 10, "[The first 1 of 11 bytes of the output are missing.]\n0123456789"},
-		{"read from its end", Output{Data: []byte("56789"), Total: 10}, 10, "[The first 5 of 10 bytes of the output are missing.]\n56789"},
-		{"read from its end, and over the limit", Output{Data: []byte("56789"), Total: 10}, 3, "[The first 7 of 10 bytes of the output are missing.]\n789"},
+		{"read from its end", Output{Data: []byte("56789"), Total: 10}, 10,
+			"[The first 5 of 10 bytes of the output are missing.]\n56789"},
+		{"read from its end, and over the limit", Output{Data: []byte("56789"), Total: 10}, 3,
+			"[The first 7 of 10 bytes of the output are missing.]\n789"},
 		{"length not known", Output{Data: []byte("abc")}, 10, "abc"},
 		{"character at the limit", wholeLog("aéb"), 2, "[The first 3 of 4 bytes of the output are missing.]\nb"},
-		{"read from within a character", Output{Data: []byte("\x98\x80é"), Total: 6}, 10, "[The first 4 of 6 bytes of the output are missing.]\né"},
+		{"read from within a character", Output{Data: []byte("\x98\x80é"), Total: 6}, 10,
+			"[The first 4 of 6 bytes of the output are missing.]\né"},
 		{"continuation bytes of no cut", wholeLog("\x98a"), 10, "\uFFFDa"},
 		{"not UTF-8", wholeLog("a\xff\xfeb\xc3"), 10, "a\uFFFD\uFFFDb\uFFFD"},
 		{"NUL", wholeLog("a\x00b"), 10, "a\uFFFDb"},
@@ -51,9 +54,11 @@ func TestMessageTail(t *testing.T) {
 		{"full", Ending{TerminationMessage: full},
 			"[The output has all of the 4096 bytes that Kubernetes keeps of a termination message; more of it may be missing.]\n" + full},
 		{"full in a pod of four", Ending{TerminationMessage: full[:3072], TerminationMessageLimit: 3072},
-			"[The output has all of the 3072 bytes that Kubernetes keeps of a termination message; more of it may be missing.]\n" + full[:3072]},
+			"[The output has all of the 3072 bytes that Kubernetes keeps of a termination message; more of it may be " +
+				"missing.]\n" + full[:3072]},
 		{"cut within a character", Ending{TerminationMessage: "\xa9" + full[1:]},
-			"[The output has all of the 4096 bytes that Kubernetes keeps of a termination message; more of it may be missing.]\n\uFFFD" + full[1:]},
+			"[The output has all of the 4096 bytes that Kubernetes keeps of a termination message; more of it may be " +
+				"missing.]\n\uFFFD" + full[1:]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

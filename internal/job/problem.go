@@ -7,6 +7,8 @@ import (
 )
 
 // A Problem is why a tool cannot be used, or why a call of it cannot become a Job.
+//
+//nolint:errname // a finding about somebody's tool or call; it fails nothing here
 type Problem struct {
 	// Reason is a ToolReason constant from Check, and a Reason constant of tasks from Build and CheckArguments.
 	Reason string

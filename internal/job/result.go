@@ -25,8 +25,8 @@ const (
 
 // A Result is what becomes of a task whose main container ended.
 type Result struct {
-	// JSON is the MCP CallToolResult, for status.result: valid UTF-8, and so small that within an MCPTask at the API server, where
-	// it is a string and escaped once more, it takes at most v1alpha1.MaxResultBytes.
+	// JSON is the MCP CallToolResult, for status.result: valid UTF-8, and so small that within an MCPTask at the API server,
+	// where it is a string and escaped once more, it takes at most v1alpha1.MaxResultBytes.
 	JSON string
 	// IsError is the CallToolResult's isError.
 	IsError bool
@@ -36,14 +36,14 @@ type Result struct {
 	Message string
 }
 
-// ReadResult makes the result of a task whose main container ended. outputSchema is the tool's at the time the Job was made; empty
-// where it had none.
+// ReadResult makes the result of a task whose main container ended. outputSchema is the tool's at the time the Job was made;
+// empty where it had none.
 //
 // The text of the result is the end of the log or the termination message, as the task says. A text that is itself a
-// CallToolResult is taken as such. A tool that failed gets isError and a sentence about how it ended before the text; where that is
-// empty, the other of the two sources helps out. With an outputSchema, a tool that succeeded must have given a JSON object that
-// fits: all of the text, or the last line of a log that is an object; it becomes structuredContent and a text block. What is missing
-// of the text, or cut to make the result fit, is marked at its beginning.
+// CallToolResult is taken as such. A tool that failed gets isError and a sentence about how it ended before the text; where
+// that is empty, the other of the two sources helps out. With an outputSchema, a tool that succeeded must have given a JSON
+// object that fits: all of the text, or the last line of a log that is an object; it becomes structuredContent and a text
+// block. What is missing of the text, or cut to make the result fit, is marked at its beginning.
 func ReadResult(task *v1alpha1.MCPTask, outputSchema []byte, e Ending, out Output) Result {
 	a := answer{
 		ending: e,
@@ -227,8 +227,8 @@ func (a answer) fit(head string, text tail) string {
 	return head + text.cut(room, storedText).marked()
 }
 
-// result is the content with what the task says about it. Content that cannot be stored, as only tools can make it that choose its
-// form themselves, gives way to a sentence.
+// result is the content with what the task says about it. Content that cannot be stored, as only tools can make it that choose
+// its form themselves, gives way to a sentence.
 func (a answer) result(reason, sentence string, content toolResult) Result {
 	r := Result{JSON: string(encode(content)), IsError: content.IsError, Reason: reason, Message: shorten(sentence, 500)}
 	if size := stored([]byte(r.JSON)); size > a.room {

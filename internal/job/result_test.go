@@ -1,7 +1,9 @@
 package job
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,104 +16,111 @@ const rowsSchema = `{"type":"object","required":["rows"],"properties":{"rows":{"
 
 // Results that are one block of text.
 func TestReadResultText(t *testing.T) {
-	message := func(text string) Ending { return Ending{TerminationMessage: text} }
+	const (
+		good       = "The tool finished successfully."
+		code3      = "The tool exited with code 3."
+		noMemory   = "The tool was killed because it ran out of memory."
+		lostMemory = "A process of the tool was killed because memory ran out, though the tool exited with code 0."
+		late       = "The tool was stopped because it ran longer than its deadline of 1h."
+		noObject   = "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for"
+		misfit     = "The tool exited with code 0, but its output does not fit its outputSchema: "
+		noSchema   = "The tool exited with code 0, but its outputSchema cannot be used: "
+		output     = " Its output:\n\n"
+		nothing    = " It wrote no output."
+		unread     = " Its output could not be read: "
+	)
 	tests := []struct {
-		name    string
-		task    *taskBuilder
-		schema  string
-		ending  Ending
-		out     Output
-		isError bool
-		reason  string
-		message string
-		text    string
+		name   string
+		task   *taskBuilder // nil: aTask
+		schema string
+		ending Ending
+		out    Output
+		reason string
+		// message is the Result's Message, and text what the caller reads.
+		message, text string
 	}{
-		{name: "success", out: wholeLog("hello\nworld\n"), reason: "Succeeded", message: "The tool finished successfully.", text: "hello\nworld"},
-		{name: "success without output", reason: "Succeeded", message: "The tool finished successfully.", text: "The tool finished successfully. It wrote no output."},
-		{name: "success with line ends only", out: wholeLog("\n\n"), reason: "Succeeded", message: "The tool finished successfully.",
-			text: "The tool finished successfully. It wrote no output."},
-		{name: "success, log gone", out: Output{Unavailable: "its pod is gone"}, reason: "Succeeded", message: "The tool finished successfully.",
-			text: "The tool finished successfully. Its output could not be read: its pod is gone."},
-		{name: "success, kubelet's sentence for a log", out: wholeLog("unable to retrieve container logs for containerd://0af7"), reason: "Succeeded",
-			message: "The tool finished successfully.", text: "The tool finished successfully. Its output could not be read: the node no longer has it."},
-		{name: "success, cut", task: aTask().limit(5), out: wholeLog("0123456789\n"), reason: "Succeeded", message: "The tool finished successfully.",
-			text: "[The first 5 of 10 bytes of the output are missing.]\n56789"},
-		{name: "success by message", task: aTask().fromMessage(), ending: message("done\n"), out: wholeLog("noise"), reason: "Succeeded",
-			message: "The tool finished successfully.", text: "done"},
-		{name: "success by message without one", task: aTask().fromMessage(), out: wholeLog("noise"), reason: "Succeeded",
-			message: "The tool finished successfully.", text: "The tool finished successfully. It wrote no output."},
-		{name: "JSON without a schema is text", out: wholeLog(`{"rows":3}`), reason: "Succeeded", message: "The tool finished successfully.", text: `{"rows":3}`},
-		{name: "cut CallToolResult is text", task: aTask().limit(20), out: wholeLog(`xxxxxxxxxxxxx{"content":[{"type":"text","text":"a"}]}`), reason: "Succeeded",
-			message: "The tool finished successfully.", text: "[The first 33 of 53 bytes of the output are missing.]\n\"text\",\"text\":\"a\"}]}"},
+		{name: "success", out: wholeLog("hello\nworld\n"),
+			reason: "Succeeded", message: good, text: "hello\nworld"},
+		{name: "success without output",
+			reason: "Succeeded", message: good, text: good + nothing},
+		{name: "success with line ends only", out: wholeLog("\n\n"),
+			reason: "Succeeded", message: good, text: good + nothing},
+		{name: "success, log gone", out: Output{Unavailable: "its pod is gone"},
+			reason: "Succeeded", message: good, text: good + unread + "its pod is gone."},
+		{name: "success, the kubelet's sentence for a log", out: wholeLog("unable to retrieve container logs for containerd://0af7"),
+			reason: "Succeeded", message: good, text: good + unread + "the node no longer has it."},
+		{name: "success, cut", task: aTask().limit(5), out: wholeLog("0123456789\n"),
+			reason: "Succeeded", message: good, text: "[The first 5 of 10 bytes of the output are missing.]\n56789"},
+		{name: "success by message", task: aTask().fromMessage(), ending: Ending{TerminationMessage: "done\n"}, out: wholeLog("noise"),
+			reason: "Succeeded", message: good, text: "done"},
+		{name: "success by message without one", task: aTask().fromMessage(), out: wholeLog("noise"),
+			reason: "Succeeded", message: good, text: good + nothing},
+		{name: "JSON without a schema is text", out: wholeLog(`{"rows":3}`),
+			reason: "Succeeded", message: good, text: `{"rows":3}`},
+		{name: "cut CallToolResult is text", task: aTask().limit(20),
+			out:    wholeLog(`xxxxxxxxxxxxx{"content":[{"type":"text","text":"a"}]}`),
+			reason: "Succeeded", message: good, text: "[The first 33 of 53 bytes of the output are missing.]\n" + `"text","text":"a"}]}`},
 
-		{name: "failure", ending: Ending{ExitCode: 3}, out: wholeLog("trying\nno such table\n"), isError: true, reason: "ToolError",
-			message: "The tool exited with code 3.", text: "The tool exited with code 3. Its output:\n\ntrying\nno such table"},
-		{name: "failure without output", ending: Ending{ExitCode: 3}, isError: true, reason: "ToolError",
-			message: "The tool exited with code 3.", text: "The tool exited with code 3. It wrote no output."},
-		{name: "failure, log gone", ending: Ending{ExitCode: 3}, out: Output{Unavailable: "its node is gone"}, isError: true, reason: "ToolError",
-			message: "The tool exited with code 3.", text: "The tool exited with code 3. Its output could not be read: its node is gone."},
-		{name: "failure, cut", task: aTask().limit(4), ending: Ending{ExitCode: 1}, out: wholeLog("0123456789"), isError: true, reason: "ToolError",
-			message: "The tool exited with code 1.", text: "The tool exited with code 1. Its output:\n\n[The first 6 of 10 bytes of the output are missing.]\n6789"},
-		{name: "failure, message helps out", ending: Ending{ExitCode: 1, TerminationMessage: "why"}, isError: true, reason: "ToolError",
-			message: "The tool exited with code 1.", text: "The tool exited with code 1. Its output:\n\nwhy"},
-		{name: "failure, message helps out for a log that is gone", ending: Ending{ExitCode: 1, TerminationMessage: "why"}, out: Output{Unavailable: "x"},
-			isError: true, reason: "ToolError", message: "The tool exited with code 1.", text: "The tool exited with code 1. Its output:\n\nwhy"},
-		{name: "failure by message", task: aTask().fromMessage(), ending: Ending{ExitCode: 1, TerminationMessage: "why"}, out: wholeLog("noise"), isError: true,
-			reason: "ToolError", message: "The tool exited with code 1.", text: "The tool exited with code 1. Its output:\n\nwhy"},
-		{name: "failure by message, log helps out", task: aTask().fromMessage(), ending: Ending{ExitCode: 1}, out: wholeLog("noise"), isError: true,
-			reason: "ToolError", message: "The tool exited with code 1.", text: "The tool exited with code 1. Its output:\n\nnoise"},
-		{name: "failure with fitting output", schema: rowsSchema, ending: Ending{ExitCode: 1}, out: wholeLog(`{"rows":3}`), isError: true, reason: "ToolError",
-			message: "The tool exited with code 1.", text: "The tool exited with code 1. Its output:\n\n{\"rows\":3}"},
-		{name: "out of memory", ending: Ending{ExitCode: 137, OOMKilled: true}, out: wholeLog("loading"), isError: true, reason: "OOMKilled",
-			message: "The tool was killed because it ran out of memory.", text: "The tool was killed because it ran out of memory. Its output:\n\nloading"},
-		{name: "out of memory with code 0", ending: Ending{OOMKilled: true}, out: wholeLog("done"), isError: true, reason: "OOMKilled",
-			message: "A process of the tool was killed because memory ran out, though the tool exited with code 0.",
-			text:    "A process of the tool was killed because memory ran out, though the tool exited with code 0. Its output:\n\ndone"},
-		{name: "deadline", ending: Ending{ExitCode: 143, DeadlineExceeded: true}, out: wholeLog("1\n2\n"), isError: true, reason: "DeadlineExceeded",
-			message: "The tool was stopped because it ran longer than its deadline of 1h.",
-			text:    "The tool was stopped because it ran longer than its deadline of 1h. Its output:\n\n1\n2"},
+		{name: "failure", ending: Ending{ExitCode: 3}, out: wholeLog("trying\nno such table\n"),
+			reason: "ToolError", message: code3, text: code3 + output + "trying\nno such table"},
+		{name: "failure without output", ending: Ending{ExitCode: 3},
+			reason: "ToolError", message: code3, text: code3 + nothing},
+		{name: "failure, log gone", ending: Ending{ExitCode: 3}, out: Output{Unavailable: "its node is gone"},
+			reason: "ToolError", message: code3, text: code3 + unread + "its node is gone."},
+		{name: "failure, cut", task: aTask().limit(4), ending: Ending{ExitCode: 3}, out: wholeLog("0123456789"),
+			reason: "ToolError", message: code3, text: code3 + output + "[The first 6 of 10 bytes of the output are missing.]\n6789"},
+		{name: "failure, message helps out", ending: Ending{ExitCode: 3, TerminationMessage: "why"},
+			reason: "ToolError", message: code3, text: code3 + output + "why"},
+		{name: "failure, message for a log that is gone", ending: Ending{ExitCode: 3, TerminationMessage: "why"},
+			out:    Output{Unavailable: "its pod is gone"},
+			reason: "ToolError", message: code3, text: code3 + output + "why"},
+		{name: "failure by message", task: aTask().fromMessage(), ending: Ending{ExitCode: 3, TerminationMessage: "why"},
+			out:    wholeLog("noise"),
+			reason: "ToolError", message: code3, text: code3 + output + "why"},
+		{name: "failure by message, log helps out", task: aTask().fromMessage(), ending: Ending{ExitCode: 3}, out: wholeLog("noise"),
+			reason: "ToolError", message: code3, text: code3 + output + "noise"},
+		{name: "failure with fitting output", schema: rowsSchema, ending: Ending{ExitCode: 3}, out: wholeLog(`{"rows":3}`),
+			reason: "ToolError", message: code3, text: code3 + output + `{"rows":3}`},
+		{name: "out of memory", ending: Ending{ExitCode: 137, OOMKilled: true}, out: wholeLog("loading"),
+			reason: "OOMKilled", message: noMemory, text: noMemory + output + "loading"},
+		{name: "out of memory with code 0", ending: Ending{OOMKilled: true}, out: wholeLog("done"),
+			reason: "OOMKilled", message: lostMemory, text: lostMemory + output + "done"},
+		{name: "deadline", ending: Ending{ExitCode: 143, DeadlineExceeded: true}, out: wholeLog("1\n2\n"),
+			reason: "DeadlineExceeded", message: late, text: late + output + "1\n2"},
 
-		{name: "no object", schema: rowsSchema, out: wholeLog("three rows"), isError: true, reason: "InvalidOutput",
-			message: "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for.",
-			text:    "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for. Its output:\n\nthree rows"},
-		{name: "nothing", schema: rowsSchema, isError: true, reason: "InvalidOutput",
-			message: "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for.",
-			text:    "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for. It wrote no output."},
-		{name: "log gone", schema: rowsSchema, out: Output{Unavailable: "its pod is gone"}, isError: true, reason: "InvalidOutput",
-			message: "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for.",
-			text:    "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for. Its output could not be read: its pod is gone."},
-		{name: "NaN", schema: rowsSchema, out: wholeLog(`{"rows":NaN}`), isError: true, reason: "InvalidOutput",
-			message: "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for.",
-			text:    "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for. Its output:\n\n{\"rows\":NaN}"},
-		{name: "misfit", schema: rowsSchema, out: wholeLog("reading\n{\"rows\":\"3\"}\n"), isError: true, reason: "InvalidOutput",
-			message: "The tool exited with code 0, but its output does not fit its outputSchema: /rows: must be an integer, is a string.",
-			text:    "The tool exited with code 0, but its output does not fit its outputSchema: /rows: must be an integer, is a string. Its output:\n\nreading\n{\"rows\":\"3\"}"},
-		{name: "key twice", schema: rowsSchema, out: wholeLog(`{"rows":1,"rows":2}`), isError: true, reason: "InvalidOutput",
-			message: "The tool exited with code 0, but its output does not fit its outputSchema: /rows: the key appears twice in its object.",
-			text:    "The tool exited with code 0, but its output does not fit its outputSchema: /rows: the key appears twice in its object. Its output:\n\n{\"rows\":1,\"rows\":2}"},
-		{name: "object cut off", task: aTask().limit(8), schema: rowsSchema, out: wholeLog(`{"rows":3}`), isError: true, reason: "InvalidOutput",
-			message: "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for (only the last 8 bytes of it were read; result.limit says how many).",
-			text: "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for (only the last 8 bytes of it were read; result.limit says how many). " +
-				"Its output:\n\n[The first 2 of 10 bytes of the output are missing.]\nrows\":3}"},
-		{name: "message with a line before the object", task: aTask().fromMessage(), schema: rowsSchema, ending: message("x\n{\"rows\":3}"), isError: true, reason: "InvalidOutput",
-			message: "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for.",
-			text:    "The tool exited with code 0, but there is no JSON object in its output, as its outputSchema asks for. Its output:\n\nx\n{\"rows\":3}"},
-		{name: "schema cannot be used", schema: `{"type":"array"}`, out: wholeLog(`{"rows":3}`), isError: true, reason: "InvalidOutput",
-			message: `The tool exited with code 0, but its outputSchema cannot be used: /type: the root of the schema must have "type": "object".`,
-			text:    "The tool exited with code 0, but its outputSchema cannot be used: /type: the root of the schema must have \"type\": \"object\". Its output:\n\n{\"rows\":3}"},
+		{name: "no object", schema: rowsSchema, out: wholeLog("three rows"),
+			reason: "InvalidOutput", message: noObject + ".", text: noObject + "." + output + "three rows"},
+		{name: "nothing", schema: rowsSchema,
+			reason: "InvalidOutput", message: noObject + ".", text: noObject + "." + nothing},
+		{name: "log gone", schema: rowsSchema, out: Output{Unavailable: "its pod is gone"},
+			reason: "InvalidOutput", message: noObject + ".", text: noObject + "." + unread + "its pod is gone."},
+		{name: "NaN", schema: rowsSchema, out: wholeLog(`{"rows":NaN}`),
+			reason: "InvalidOutput", message: noObject + ".", text: noObject + "." + output + `{"rows":NaN}`},
+		{name: "misfit", schema: rowsSchema, out: wholeLog("reading\n{\"rows\":\"3\"}\n"),
+			reason: "InvalidOutput", message: misfit + "/rows: must be an integer, is a string.",
+			text: misfit + "/rows: must be an integer, is a string." + output + "reading\n{\"rows\":\"3\"}"},
+		{name: "key twice", schema: rowsSchema, out: wholeLog(`{"rows":1,"rows":2}`),
+			reason: "InvalidOutput", message: misfit + "/rows: the key appears twice in its object.",
+			text: misfit + "/rows: the key appears twice in its object." + output + `{"rows":1,"rows":2}`},
+		{name: "object cut off", task: aTask().limit(8), schema: rowsSchema, out: wholeLog(`{"rows":3}`),
+			reason: "InvalidOutput", message: noObject + " (only the last 8 bytes of it were read; result.limit says how many).",
+			text: noObject + " (only the last 8 bytes of it were read; result.limit says how many)." + output +
+				"[The first 2 of 10 bytes of the output are missing.]\n" + `rows":3}`},
+		{name: "message with a line before the object", task: aTask().fromMessage(), schema: rowsSchema,
+			ending: Ending{TerminationMessage: "x\n{\"rows\":3}"},
+			reason: "InvalidOutput", message: noObject + ".", text: noObject + "." + output + "x\n{\"rows\":3}"},
+		{name: "schema cannot be used", schema: `{"type":"array"}`, out: wholeLog(`{"rows":3}`),
+			reason: "InvalidOutput", message: noSchema + `/type: the root of the schema must have "type": "object".`,
+			text: noSchema + `/type: the root of the schema must have "type": "object".` + output + `{"rows":3}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			task := tt.task
-			if task == nil {
-				task = aTask()
-			}
-			r := ReadResult(task.obj(), []byte(tt.schema), tt.ending, tt.out)
+			r := ReadResult(cmp.Or(tt.task, aTask()).obj(), []byte(tt.schema), tt.ending, tt.out)
 			p := parse(t, r)
 			if text := p.text(t); text != tt.text {
 				t.Errorf("text = %q\nwant   %q", text, tt.text)
 			}
-			if r.IsError != tt.isError || r.Reason != tt.reason || r.Message != tt.message || p.StructuredContent != nil {
+			if r.IsError != (tt.reason != "Succeeded") || r.Reason != tt.reason || r.Message != tt.message || p.StructuredContent != nil {
 				t.Errorf("isError %t, reason %s, message %q, structured %s", r.IsError, r.Reason, r.Message, p.StructuredContent)
 			}
 		})
@@ -121,58 +130,68 @@ func TestReadResultText(t *testing.T) {
 // Results whose JSON matters.
 func TestReadResultJSON(t *testing.T) {
 	const block = `{"type":"text","text":"hello"}`
-	succeeded := func(fields string) string { return `{"resultType":"complete",` + fields + `,"isError":false}` }
-	rows := succeeded(`"content":[{"type":"text","text":"{\"rows\":3}"}],"structuredContent":{"rows":3}`)
+	result := func(isError bool, fields ...string) string {
+		return fmt.Sprintf(`{"resultType":"complete",%s,"isError":%t}`, strings.Join(fields, ","), isError)
+	}
+	text := func(text string) string { return fmt.Sprintf(`"content":[{"type":"text","text":%s}]`, encode(text)) }
+	rows := result(false, text(`{"rows":3}`), `"structuredContent":{"rows":3}`)
+	const large = `{"rows":9007199254740993,"f":1.50,"html":"<&>"}`
+	const misfit = "The tool exited with code 0, but its output does not fit its outputSchema: "
 	tests := []struct {
 		name   string
-		task   *taskBuilder
+		task   *taskBuilder // nil: aTask
 		schema string
 		ending Ending
 		out    Output
 		reason string
 		want   string
 	}{
-		{name: "object is all of the log", schema: rowsSchema, out: wholeLog(`{"rows":3}`), reason: "Succeeded", want: rows},
-		{name: "object behind other lines", schema: rowsSchema, out: wholeLog("reading\n{\"rows\":2}\n  {\"rows\":3}\r\ndone 1\n7\n"), reason: "Succeeded", want: rows},
-		{name: "object in many lines", schema: rowsSchema, out: wholeLog("{\n  \"rows\": 3\n}\n"), reason: "Succeeded",
-			want: succeeded(`"content":[{"type":"text","text":"{\n  \"rows\": 3\n}"}],"structuredContent":{"rows":3}`)},
-		{name: "object behind what is cut", task: aTask().limit(11), schema: rowsSchema, out: wholeLog("0123456789\n{\"rows\":3}\n"), reason: "Succeeded", want: rows},
-		{name: "object in the message", task: aTask().fromMessage(), schema: rowsSchema, ending: Ending{TerminationMessage: "{\"rows\":3}\n"}, out: wholeLog("noise"),
+		{name: "object is all of the log", schema: rowsSchema, out: wholeLog(`{"rows":3}`),
 			reason: "Succeeded", want: rows},
-		{name: "large numbers as they are", schema: rowsSchema, out: wholeLog(`{"rows":9007199254740993,"f":1.50,"html":"<&>"}`), reason: "Succeeded",
-			want: succeeded(`"content":[{"type":"text","text":"{\"rows\":9007199254740993,\"f\":1.50,\"html\":\"<&>\"}"}],` +
-				`"structuredContent":{"rows":9007199254740993,"f":1.50,"html":"<&>"}`)},
-		{name: "object with broken text", schema: rowsSchema, out: wholeLog("{\"rows\":3,\"a\":\"\xff\"}"), reason: "Succeeded",
-			want: succeeded(`"content":[{"type":"text","text":"{\"rows\":3,\"a\":\"` + "\uFFFD" + `\"}"}],"structuredContent":{"rows":3,"a":"` + "\uFFFD" + `"}`)},
+		{name: "object behind and before other lines", schema: rowsSchema,
+			out:    wholeLog("reading\n{\"rows\":2}\n  {\"rows\":3}\r\ndone 1\n7\n"),
+			reason: "Succeeded", want: rows},
+		{name: "object in many lines", schema: rowsSchema, out: wholeLog("{\n  \"rows\": 3\n}\n"),
+			reason: "Succeeded", want: result(false, text("{\n  \"rows\": 3\n}"), `"structuredContent":{"rows":3}`)},
+		{name: "object behind what is cut", task: aTask().limit(11), schema: rowsSchema, out: wholeLog("0123456789\n{\"rows\":3}\n"),
+			reason: "Succeeded", want: rows},
+		{name: "object in the message", task: aTask().fromMessage(), schema: rowsSchema,
+			ending: Ending{TerminationMessage: "{\"rows\":3}\n"}, out: wholeLog("noise"),
+			reason: "Succeeded", want: rows},
+		{name: "values as they are", schema: rowsSchema, out: wholeLog(large),
+			reason: "Succeeded", want: result(false, text(large), `"structuredContent":`+large)},
+		{name: "object that is not UTF-8", schema: rowsSchema, out: wholeLog("{\"rows\":3,\"a\":\"\xff\"}"),
+			reason: "Succeeded", want: result(false, text(`{"rows":3,"a":"�"}`), `"structuredContent":{"rows":3,"a":"�"}`)},
 
-		{name: "CallToolResult", out: wholeLog(`{"content":[` + block + `]}` + "\n"), reason: "Succeeded", want: succeeded(`"content":[` + block + `]`)},
-		{name: "CallToolResult in the message", task: aTask().fromMessage(), ending: Ending{TerminationMessage: `{"content":[` + block + `]}`}, reason: "Succeeded",
-			want: succeeded(`"content":[` + block + `]`)},
-		{name: "CallToolResult that is an error", out: wholeLog(`{"content":[` + block + `],"isError":true}`), reason: "ToolError",
-			want: `{"resultType":"complete","content":[` + block + `],"isError":true}`},
-		{name: "CallToolResult of a tool that failed", ending: Ending{ExitCode: 3}, out: wholeLog(`{"content":[` + block + `],"structuredContent":{"rows":3}}`),
-			reason: "ToolError", want: `{"resultType":"complete","content":[{"type":"text","text":"The tool exited with code 3."},` + block + `],"isError":true}`},
-		{name: "CallToolResult with fitting content", schema: rowsSchema, out: wholeLog("log\n" + `{"content":[` + block + `],"structuredContent":{"rows":3}}`),
-			reason: "Succeeded", want: succeeded(`"content":[` + block + `],"structuredContent":{"rows":3}`)},
-		{name: "CallToolResult with misfitting content", schema: rowsSchema, out: wholeLog(`{"content":[` + block + `],"structuredContent":{"rows":"3"}}`),
-			reason: "InvalidOutput", want: `{"resultType":"complete","content":[{"type":"text","text":"The tool exited with code 0, but its output does not fit its ` +
-				`outputSchema: /rows: must be an integer, is a string. Its output:\n\n{\"content\":[{\"type\":\"text\",\"text\":\"hello\"}],` +
-				`\"structuredContent\":{\"rows\":\"3\"}}"}],"isError":true}`},
+		{name: "CallToolResult", out: wholeLog(`{"content":[` + block + `]}` + "\n"),
+			reason: "Succeeded", want: result(false, text("hello"))},
+		{name: "CallToolResult in the message", task: aTask().fromMessage(),
+			ending: Ending{TerminationMessage: `{"content":[` + block + `]}`},
+			reason: "Succeeded", want: result(false, text("hello"))},
+		{name: "CallToolResult that is an error", out: wholeLog(`{"content":[` + block + `],"isError":true}`),
+			reason: "ToolError", want: result(true, text("hello"))},
+		{name: "CallToolResult of a tool that failed", ending: Ending{ExitCode: 3},
+			out:    wholeLog(`{"content":[` + block + `],"structuredContent":{"rows":3}}`),
+			reason: "ToolError", want: result(true, `"content":[{"type":"text","text":"The tool exited with code 3."},`+block+`]`)},
+		{name: "CallToolResult with fitting content", schema: rowsSchema,
+			out:    wholeLog("log\n" + `{"content":[` + block + `],"structuredContent":{"rows":3}}`),
+			reason: "Succeeded", want: result(false, text("hello"), `"structuredContent":{"rows":3}`)},
+		{name: "CallToolResult with misfitting content", schema: rowsSchema,
+			out:    wholeLog(`{"content":[` + block + `],"structuredContent":{"rows":"3"}}`),
+			reason: "InvalidOutput", want: result(true, text(misfit+"/rows: must be an integer, is a string. Its output:\n\n"+
+				`{"content":[`+block+`],"structuredContent":{"rows":"3"}}`))},
 		{name: "CallToolResult without what the schema asks for", schema: rowsSchema, out: wholeLog(`{"content":[` + block + `]}`),
-			reason: "InvalidOutput", want: `{"resultType":"complete","content":[{"type":"text","text":"The tool exited with code 0, but its output does not fit its ` +
-				`outputSchema: /rows: is required. Its output:\n\n{\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]}"}],"isError":true}`},
-		{name: "CallToolResult that is an error need not fit", schema: rowsSchema, out: wholeLog(`{"content":[` + block + `],"isError":true}`),
-			reason: "ToolError", want: `{"resultType":"complete","content":[` + block + `],"isError":true}`},
-		{name: "object of a schema that itself has content", schema: `{"type":"object","properties":{"content":{"type":"array"}}}`, out: wholeLog(`{"content":[` + block + `]}`),
-			reason: "Succeeded", want: succeeded(`"content":[{"type":"text","text":"{\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]}"}],"structuredContent":{"content":[` + block + `]}`)},
+			reason: "InvalidOutput", want: result(true, text(misfit+"/rows: is required. Its output:\n\n"+`{"content":[`+block+`]}`))},
+		{name: "CallToolResult that is an error need not fit", schema: rowsSchema,
+			out:    wholeLog(`{"content":[` + block + `],"structuredContent":{"rows":3},"isError":true}`),
+			reason: "ToolError", want: result(true, text("hello"))},
+		{name: "object of a schema that itself has content", schema: `{"type":"object","properties":{"content":{"type":"array"}}}`,
+			out:    wholeLog(`{"content":[` + block + `]}`),
+			reason: "Succeeded", want: result(false, text(`{"content":[`+block+`]}`), `"structuredContent":{"content":[`+block+`]}`)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			task := tt.task
-			if task == nil {
-				task = aTask()
-			}
-			r := ReadResult(task.obj(), []byte(tt.schema), tt.ending, tt.out)
+			r := ReadResult(cmp.Or(tt.task, aTask()).obj(), []byte(tt.schema), tt.ending, tt.out)
 			parse(t, r)
 			if r.JSON != tt.want || r.Reason != tt.reason {
 				t.Errorf("%s: %s\nwant %s: %s", r.Reason, r.JSON, tt.reason, tt.want)
@@ -185,7 +204,8 @@ func TestReadResultJSON(t *testing.T) {
 func TestReadResultSize(t *testing.T) {
 	const limit = 512 << 10
 	patterns := map[string]string{
-		"text": "0123456789abcdef", "binary": "\x00\x01\x02\xff", "invalid": "\xff", "control": "\x01", "quotes": `"`, "backslashes": `\`, "html": "<",
+		"text": "0123456789abcdef", "binary": "\x00\x01\x02\xff", "invalid": "\xff", "control": "\x01", "quotes": `"`,
+		"backslashes": `\`, "html": "<",
 		"lines": "a\n", "wide": "🐈", "separators": "\u2028", "escapes": "\x1b[31m",
 	}
 	hugeArguments := `{"a":"` + strings.Repeat("<", v1alpha1.MaxArgumentsBytes-10) + `"}`
@@ -261,7 +281,8 @@ func TestReadResultLargeObjects(t *testing.T) {
 		output := `{"content":[{"type":"text","text":"` + strings.Repeat("<", 500<<10) + `"}]}`
 		r := ReadResult(aTask().limit(512<<10).obj(), nil, Ending{ExitCode: 3}, wholeLog(output))
 		text := parse(t, r).text(t)
-		if r.Reason != "ToolError" || r.Message != "The tool exited with code 3." || !strings.HasPrefix(text, "The tool exited with code 3. Its result would take ") {
+		if r.Reason != "ToolError" || r.Message != "The tool exited with code 3." || !strings.HasPrefix(text,
+			"The tool exited with code 3. Its result would take ") {
 			t.Errorf("%s, %q: %s", r.Reason, r.Message, text)
 		}
 	})
@@ -280,7 +301,8 @@ func TestReadResultMessageLimit(t *testing.T) {
 			}
 			continue
 		}
-		if r.Reason != "InvalidOutput" || !strings.Contains(r.Message, "Kubernetes keeps only 4096 bytes of a termination message; with result.from: Logs") {
+		if r.Reason != "InvalidOutput" || !strings.Contains(r.Message,
+			"Kubernetes keeps only 4096 bytes of a termination message; with result.from: Logs") {
 			t.Errorf("%d bytes: %s: %s", size, r.Reason, r.Message)
 		}
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-// maxTemplateAnnotations is how much a template's annotations may take, in bytes. Kubernetes allows an object 256 KiB, of which the
-// arguments may need half.
+// maxTemplateAnnotations is how much a template's annotations may take, in bytes. Kubernetes allows an object 256 KiB, of
+// which the arguments may need half.
 const maxTemplateAnnotations = 64 << 10
 
-// checkTemplate lists what of a Job template mcptasks does not support or sets itself. What Kubernetes would refuse anyway is left
-// to Kubernetes.
+// checkTemplate lists what of a Job template mcptasks does not support or sets itself. What Kubernetes would refuse anyway is
+// left to Kubernetes.
 func checkTemplate(tool *v1alpha1.MCPTool, at *field.Path) field.ErrorList {
 	template := &tool.Spec.JobTemplate
 	spec := at.Child("spec")
@@ -31,7 +31,8 @@ func checkTemplate(tool *v1alpha1.MCPTool, at *field.Path) field.ErrorList {
 	return append(all, checkMain(tool)...)
 }
 
-// checkMeta checks the metadata of a Job or pod template. Its names are without effect, so that manifests can be used as they are.
+// checkMeta checks the metadata of a Job or pod template. Its names are without effect, so that manifests can be used as they
+// are.
 func checkMeta(meta *metav1.ObjectMeta, at *field.Path) field.ErrorList {
 	var all field.ErrorList
 	if meta.Namespace != "" {

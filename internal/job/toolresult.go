@@ -44,8 +44,8 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// stored is the size of a JSON text within an object at the API server: as a JSON string, where quotes and backslashes take two
-// bytes, and <, > and &, as encoding/json has it, six.
+// stored is the size of a JSON text within an object at the API server: as a JSON string, where quotes and backslashes take
+// two bytes, and <, > and &, as encoding/json has it, six.
 func stored(text []byte) int {
 	n := len(`""`)
 	for len(text) > 0 {
@@ -85,9 +85,9 @@ func escaped(r rune, size int, html bool) int {
 	}
 }
 
-// parseToolResult reads a text that is a CallToolResult: a JSON object with content blocks. Other objects that happen to have a
-// "content" do not pass: all blocks must be valid, and a list without any is not enough. Only content, structuredContent and isError
-// are taken over; _meta and what else there is are the server's to say.
+// parseToolResult reads a text that is a CallToolResult: a JSON object with content blocks. Other objects that happen to have
+// a "content" do not pass: all blocks must be valid, and a list without any is not enough. Only content, structuredContent and
+// isError are taken over; _meta and what else there is are the server's to say.
 func parseToolResult(text []byte) (toolResult, bool) {
 	if _, err := schema.Decode(text); err != nil {
 		return toolResult{}, false

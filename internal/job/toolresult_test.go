@@ -15,21 +15,28 @@ func TestParseToolResult(t *testing.T) {
 		want string // the result as JSON; empty where the text is none
 	}{
 		{"text", `{"content":[` + text + `]}`, `{"resultType":"complete","content":[` + text + `],"isError":false}`},
-		{"pretty-printed", " {\n  \"content\": [\n    " + text + "\n  ]\n}\n", `{"resultType":"complete","content":[` + text + `],"isError":false}`},
+		{"pretty-printed", " {\n  \"content\": [\n    " + text + "\n  ]\n}\n",
+			`{"resultType":"complete","content":[` + text + `],"isError":false}`},
 		{"error", `{"content":[` + text + `],"isError":true}`, `{"resultType":"complete","content":[` + text + `],"isError":true}`},
-		{"resultType", `{"content":[` + text + `],"resultType":"complete"}`, `{"resultType":"complete","content":[` + text + `],"isError":false}`},
-		{"_meta and others are dropped", `{"content":[` + text + `],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"x"}},"other":1}`,
+		{"resultType", `{"content":[` + text + `],"resultType":"complete"}`,
+			`{"resultType":"complete","content":[` + text + `],"isError":false}`},
+		{"_meta and others are dropped", `{"content":[` + text + `],` +
+			`"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"x"}},"other":1}`,
 			`{"resultType":"complete","content":[` + text + `],"isError":false}`},
 		{"structured content", `{"content":[` + text + `],"structuredContent":{"id":9007199254740993}}`,
 			`{"resultType":"complete","content":[` + text + `],"structuredContent":{"id":9007199254740993},"isError":false}`},
 		{"structured content only", `{"content":[],"structuredContent":{"a":"<"}}`,
 			`{"resultType":"complete","content":[{"type":"text","text":"{\"a\":\"<\"}"}],"structuredContent":{"a":"<"},"isError":false}`},
 		{"image", `{"content":[{"type":"image","data":"AAEC","mimeType":"image/png","annotations":{"priority":1}}]}`,
-			`{"resultType":"complete","content":[{"type":"image","data":"AAEC","mimeType":"image/png","annotations":{"priority":1}}],"isError":false}`},
-		{"audio, link, resources", `{"content":[{"type":"audio","data":"","mimeType":"audio/wav"},{"type":"resource_link","uri":"a:b","name":"n"},` +
+			`{"resultType":"complete","content":[{"type":"image","data":"AAEC","mimeType":"image/png","annotations":{"priority":1}}],` +
+				`"isError":false}`},
+		{"audio, link, resources", `{"content":[{"type":"audio","data":"","mimeType":"audio/wav"},{"type":"resource_link",` +
+			`"uri":"a:b","name":"n"},` +
 			`{"type":"resource","resource":{"uri":"a:b","text":""}},{"type":"resource","resource":{"uri":"a:b","blob":"AA=="}}]}`,
-			`{"resultType":"complete","content":[{"type":"audio","data":"","mimeType":"audio/wav"},{"type":"resource_link","uri":"a:b","name":"n"},` +
-				`{"type":"resource","resource":{"uri":"a:b","text":""}},{"type":"resource","resource":{"uri":"a:b","blob":"AA=="}}],"isError":false}`},
+			`{"resultType":"complete","content":[{"type":"audio","data":"","mimeType":"audio/wav"},{"type":"resource_link",` +
+				`"uri":"a:b","name":"n"},` +
+				`{"type":"resource","resource":{"uri":"a:b","text":""}},{"type":"resource","resource":{"uri":"a:b","blob":"AA=="}}],` +
+				`"isError":false}`},
 
 		{"no object", `[]`, ""},
 		{"no JSON", `hello`, ""},

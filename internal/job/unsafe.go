@@ -186,8 +186,8 @@ func (in *inspection) code(m makeup, at *field.Path) {
 	}
 }
 
-// perhapsCode refuses an argument behind -c for a program that is the image's, and so perhaps a shell, unless only listed values
-// can stand there.
+// perhapsCode refuses an argument behind -c for a program that is the image's, and so perhaps a shell, unless only listed
+// values can stand there.
 func (in *inspection) perhapsCode(m makeup, at *field.Path) {
 	for _, name := range m.uses {
 		if p := in.declared[name].property; p.Enum == nil && slices.Contains(p.Types, "string") && !in.allowed[allowShell] {

@@ -23,11 +23,11 @@ const (
 	maxVariables = 256
 	// maxPropertyName is how long the name of a scalar property may be, in bytes.
 	maxPropertyName = 128
-	// maxValue is how long a value may be, in bytes. Linux takes 128 KiB for a variable or an argument with all that stands around
-	// it; this leaves as much for the latter.
+	// maxValue is how long a value may be, in bytes. Linux takes 128 KiB for a variable or an argument with all that stands
+	// around it; this leaves as much for the latter.
 	maxValue = 64 << 10
-	// maxEnvironment is how much the variables of all containers of a pod may take together, in bytes. The Job must stay far below
-	// the 1.5 MiB that etcd accepts.
+	// maxEnvironment is how much the variables of all containers of a pod may take together, in bytes. The Job must stay far
+	// below the 1.5 MiB that etcd accepts.
 	maxEnvironment = 512 << 10
 )
 
@@ -66,7 +66,8 @@ func variables(s *schema.Schema) ([]variable, error) {
 	return all, errors.Join(problems...)
 }
 
-// variableName is the name of the environment variable of a property: MCP_ARG_ and the name in capitals, with "_" for "-" and ".".
+// variableName is the name of the environment variable of a property: MCP_ARG_ and the name in capitals, with "_" for "-" and
+// ".".
 func variableName(property string) (string, error) {
 	name := strings.Map(func(r rune) rune {
 		switch {

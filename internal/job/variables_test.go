@@ -76,7 +76,8 @@ func TestEnvironment(t *testing.T) {
 	// Kubernetes expands nothing of these, and no shell reads them.
 	for _, text := range []string{
 		"$(DB_PASSWORD)", "$$(DB_PASSWORD)", "$$$(DB_PASSWORD)", "a$b", "$", "$(", "$$", "$$$", "$(A)$(B", "a$", "${HOME}", "$é",
-		"; touch /tmp/pwn", "$(id)", "`id`", `"; exit 0; #`, `'\''`, "a\nb", "{{workflow.name}}", "$(params.x)", "%s%n", "🐈", " -x", "-", "--",
+		"; touch /tmp/pwn", "$(id)", "`id`", `"; exit 0; #`, `'\''`, "a\nb", "{{workflow.name}}", "$(params.x)", "%s%n", "🐈",
+		" -x", "-", "--",
 	} {
 		tests = append(tests, struct{ name, property, arguments, want string }{
 			"text " + text, `{"type":"string"}`, fmt.Sprintf(`{"x":%q}`, text), text,
@@ -109,7 +110,8 @@ func TestEnvironment(t *testing.T) {
 
 func TestEnvironmentHasDeclaredScalarsOnly(t *testing.T) {
 	tool := aTool().property(`{"type":"string"}`).obj()
-	task := aTask().arguments(`{"x":"1","list":["a"],"undeclared":"b","PATH":"/tmp","namespace":"other","serviceAccountName":"admin"}`).obj()
+	task := aTask().arguments(`{"x":"1","list":["a"],"undeclared":"b","PATH":"/tmp","namespace":"other",` +
+		`"serviceAccountName":"admin"}`).obj()
 	job, err := Build(tool, task)
 	if err != nil {
 		t.Fatal(err)
@@ -152,10 +154,12 @@ func TestEnvironmentLimits(t *testing.T) {
 		why        string
 	}{
 		{"longest value", `{"x":"` + long[1:] + `"}`, 1, "", ""},
-		{"value too long", `{"x":"` + long + `"}`, 1, "x", "/x: cannot be put on the command line of this tool: it has 65537 bytes, more than the 65536"},
+		{"value too long", `{"x":"` + long + `"}`, 1, "x", "/x: cannot be put on the command line of this tool: it has 65537 " +
+			"bytes, more than the 65536"},
 		{"NUL", `{"x":"a\u0000b"}`, 1, "x", "/x: cannot be put on the command line of this tool: it contains a NUL character"},
 		{"twice the longest, doubled", `{"x":"` + dollars[:60000] + `","y":"` + dollars[:60000] + `"}`, 2, "", ""},
-		{"too much for many containers", `{"x":"` + long[1:] + `","y":"short"}`, 9, "x", "/x: cannot be put on the command line of this tool: the arguments together"},
+		{"too much for many containers", `{"x":"` + long[1:] + `","y":"short"}`, 9, "x",
+			"/x: cannot be put on the command line of this tool: the arguments together"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,9 +21,9 @@ const (
 	maxExponent = 400
 )
 
-// Decode reads one JSON value into nil, bool, string, json.Number, []any and map[string]any, and refuses what different readers
-// would read differently: a repeated key, a string that is not Unicode, a number that a 64-bit floating point number cannot come
-// near. A json.Number is the text of the document.
+// Decode reads one JSON value into nil, bool, string, json.Number, []any and map[string]any, and refuses what different
+// readers would read differently: a repeated key, a string that is not Unicode, a number that a 64-bit floating point number
+// cannot come near. A json.Number is the text of the document.
 func Decode(doc []byte) (any, error) {
 	if !utf8.Valid(doc) {
 		return nil, errors.New("the JSON is not valid UTF-8")

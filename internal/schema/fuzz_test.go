@@ -15,8 +15,10 @@ func FuzzValidate(f *testing.F) {
 		{`{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"integer","maximum":5}}}`, `{"a":1e3}`},
 		{`{"type":"object","properties":{"a":{"pattern":"^x","default":"x"}},"additionalProperties":false}`, `{"a":"\ud83d\ude00"}`},
 		{`{"type":"object","allOf":[{"if":{"required":["a"]},"then":{"minProperties":2},"else":false}]}`, `{"a":[1,2,{"b":null}]}`},
-		{`{"type":"object","properties":{"a":{"prefixItems":[{"const":1}],"unevaluatedItems":false,"contains":{}}}}`, `{"a":[1,-0,1e-7]}`},
-		{`{"type":"object","propertyNames":{"anyOf":[{"maxLength":1},{"$dynamicRef":"#n"}]},"$defs":{"n":{"$dynamicAnchor":"n"}}}`, `{"a":true}`},
+		{`{"type":"object","properties":{"a":{"prefixItems":[{"const":1}],"unevaluatedItems":false,"contains":{}}}}`,
+			`{"a":[1,-0,1e-7]}`},
+		{`{"type":"object","propertyNames":{"anyOf":[{"maxLength":1},{"$dynamicRef":"#n"}]},` +
+			`"$defs":{"n":{"$dynamicAnchor":"n"}}}`, `{"a":true}`},
 		{`{"type":"object","$ref":"#"}`, `{"a":"\u0000"}`},
 	} {
 		f.Add([]byte(seed.schema), []byte(seed.doc))

@@ -2,8 +2,8 @@ package schema
 
 import "regexp/syntax"
 
-// mayStartWith reports whether some string that begins with c, which is not a line end, matches the regular expression anywhere.
-// It looks at the automaton of the expression and answers true rather than wrongly false.
+// mayStartWith reports whether some string that begins with c, which is not a line end, matches the regular expression
+// anywhere. It looks at the automaton of the expression and answers true rather than wrongly false.
 func mayStartWith(pattern string, c byte) bool {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

@@ -22,7 +22,8 @@ type Property struct {
 	Required bool
 	// Default is the schema's default, as Decode returns values; nil where there is none.
 	Default any
-	// Enum are the only values allowed, as Decode returns values; nil where any is, or where alternatives have enums of their own.
+	// Enum are the only values allowed, as Decode returns values; nil where any is, or where alternatives have enums of their
+	// own.
 	Enum []any
 	// MayBeEmpty reports whether the empty string is a value of the property.
 	MayBeEmpty bool
@@ -40,8 +41,8 @@ func (p Property) Scalar() bool {
 	return len(p.Types) > 0 && !slices.ContainsFunc(p.Types, func(t string) bool { return !slices.Contains(scalarTypes, t) })
 }
 
-// MayStartWith reports whether the property may be a string that begins with the ASCII character c, which is not a line end. It
-// errs on the side of true.
+// MayStartWith reports whether the property may be a string that begins with the ASCII character c, which is not a line end.
+// It errs on the side of true.
 func (p Property) MayStartWith(c byte) bool {
 	if !slices.Contains(p.Types, "string") {
 		return false
@@ -120,8 +121,8 @@ func included(roots ...*jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// A typeFinder finds the JSON types, without null, that a value of a schema may have: all that no keyword rules out. It remembers
-// what it has found. No schema leads back to itself here; Compile has seen to it.
+// A typeFinder finds the JSON types, without null, that a value of a schema may have: all that no keyword rules out. It
+// remembers what it has found. No schema leads back to itself here; Compile has seen to it.
 type typeFinder map[*jsonschema.Schema][]string
 
 func (f typeFinder) types(s *jsonschema.Schema) []string {

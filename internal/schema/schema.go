@@ -1,9 +1,9 @@
 // Package schema compiles the JSON Schemas of tools and validates arguments, answers and results against them.
 //
-// It stands between documents that strangers wrote and a library that trusts them: schemas are bounded, refer to nothing outside
-// of themselves and cannot make a validation run for ever; instances are read strictly, with every number kept as it was written.
-// Its errors are meant for the model or the person who wrote the document: they name the place as a JSON pointer and say what is
-// wrong there, and they never repeat a value.
+// It stands between documents that strangers wrote and a library that trusts them: schemas are bounded, refer to nothing
+// outside of themselves and cannot make a validation run for ever; instances are read strictly, with every number kept as it
+// was written. Its errors are meant for the model or the person who wrote the document: they name the place as a JSON pointer
+// and say what is wrong there, and they never repeat a value.
 //
 // The package knows nothing of MCP, tools or Kubernetes.
 package schema

@@ -92,8 +92,8 @@ func (d *document) add(at path, value any) error {
 	return eachSubschema(s, func(_ string, steps path, sub any) error { return d.add(append(at[:len(at):len(at)], steps...), sub) })
 }
 
-// eachSubschema calls f for every value in s that stands where a schema belongs, in a stable order, with the keyword and the steps
-// from s.
+// eachSubschema calls f for every value in s that stands where a schema belongs, in a stable order, with the keyword and the
+// steps from s.
 func eachSubschema(s map[string]any, f func(keyword string, steps path, sub any) error) error {
 	for _, keyword := range oneSchema {
 		if sub, ok := s[keyword]; ok {
@@ -148,8 +148,8 @@ func (d *document) target(reference string) (object map[string]any, boolean bool
 	return d.schemas["#"+fragment], false
 }
 
-// install puts into every schema object the "format" through which the library reports to m that it applies it. In the dialect,
-// format is an annotation, so nothing of the schema's meaning is lost.
+// install puts into every schema object the "format" through which the library reports to m that it applies it. In the
+// dialect, format is an annotation, so nothing of the schema's meaning is lost.
 func (d *document) install(c *jsonschema.Compiler, m *meter) {
 	known := map[effort]bool{}
 	for _, pointer := range d.order {

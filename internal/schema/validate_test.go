@@ -24,16 +24,21 @@ func TestValidate(t *testing.T) {
 		{"not an object", `{"type":"object"}`, `[]`, "/: must be an object, is an array"},
 		{"missing", `{"type":"object","required":["a","b"]}`, `{"a":1}`, "/b: is required"},
 		{"missing deep inside", property(`{"required":["x"]}`), `{"v":{}}`, "/v/x: is required"},
-		{"unknown property", `{"type":"object","properties":{"a":{}},"additionalProperties":false}`, `{"b":1,"a":1}`, "/b: is not a known property"},
-		{"unevaluated property", `{"type":"object","allOf":[{"properties":{"a":{}}}],"unevaluatedProperties":false}`, `{"a":1,"b":1}`, "/b: is not allowed"},
+		{"unknown property", `{"type":"object","properties":{"a":{}},"additionalProperties":false}`, `{"b":1,"a":1}`,
+			"/b: is not a known property"},
+		{"unevaluated property", `{"type":"object","allOf":[{"properties":{"a":{}}}],"unevaluatedProperties":false}`,
+			`{"a":1,"b":1}`, "/b: is not allowed"},
 		{"name of a property", `{"type":"object","propertyNames":{"pattern":"^[a-z]+$"}}`, `{"A":1}`, "/A: is not an allowed name"},
-		{"several at once", `{"type":"object","required":["c"],"properties":{"a":{"type":"integer"},"b":{"maxLength":1}}}`, `{"b":"xy","a":"x"}`,
+		{"several at once", `{"type":"object","required":["c"],"properties":{"a":{"type":"integer"},"b":{"maxLength":1}}}`,
+			`{"b":"xy","a":"x"}`,
 			"/a: must be an integer, is a string; /b: must have at most 1 character, has 2; /c: is required"},
 		{"very many", property(`{"items":{"type":"integer"}}`), `{"v":["","","","","","","",""]}`,
 			"/v/0: must be an integer, is a string; /v/1: must be an integer, is a string; /v/2: must be an integer, is a string; " +
 				"/v/3: must be an integer, is a string; /v/4: must be an integer, is a string; and 3 more"},
-		{"pointer escapes", `{"type":"object","properties":{"a/b~c":{"type":"null"}}}`, `{"a/b~c":1}`, "/a~1b~0c: must be null, is a number"},
-		{"long name", `{"type":"object","additionalProperties":false}`, `{"` + strings.Repeat("n", 5000) + `":1}`, "/" + strings.Repeat("n", 199) + "…: is not a known property"},
+		{"pointer escapes", `{"type":"object","properties":{"a/b~c":{"type":"null"}}}`, `{"a/b~c":1}`,
+			"/a~1b~0c: must be null, is a number"},
+		{"long name", `{"type":"object","additionalProperties":false}`, `{"` + strings.Repeat("n", 5000) + `":1}`,
+			"/" + strings.Repeat("n", 199) + "…: is not a known property"},
 		{"name with a line end", `{"type":"object","additionalProperties":false}`, `{"a\nb":1}`, "/a\uFFFDb: is not a known property"},
 
 		{"type union", property(`{"type":["string","integer"]}`), `{"v":true}`, "/v: must be an integer or a string, is a boolean"},
@@ -45,14 +50,17 @@ func TestValidate(t *testing.T) {
 		{"too short", property(`{"minLength":3}`), `{"v":"äö"}`, "/v: must have at least 3 characters, has 2"},
 		{"too few items", property(`{"minItems":2}`), `{"v":[1]}`, "/v: must have at least 2 items, has 1"},
 		{"too many properties", property(`{"maxProperties":1}`), `{"v":{"a":1,"b":2}}`, "/v: must have at most 1 property, has 2"},
-		{"same item twice", property(`{"uniqueItems":true}`), `{"v":[1,2,1.0]}`, "/v: must not have the same item twice (items 0 and 2)"},
+		{"same item twice", property(`{"uniqueItems":true}`), `{"v":[1,2,1.0]}`,
+			"/v: must not have the same item twice (items 0 and 2)"},
 		{"not", property(`{"not":{"const":1}}`), `{"v":1}`, "/v: has a value that is ruled out"},
-		{"null or string", property(`{"anyOf":[{"type":"string"},{"type":"null"}]}`), `{"v":1}`, "/v: must be a string or null, is a number"},
+		{"null or string", property(`{"anyOf":[{"type":"string"},{"type":"null"}]}`), `{"v":1}`,
+			"/v: must be a string or null, is a number"},
 		{"alternatives", property(`{"oneOf":[{"required":["a"]},{"required":["b"]}]}`), `{"v":{}}`,
 			"/v: fits none of the 2 alternatives: (/v/a: is required) or (/v/b: is required)"},
 		{"more than one alternative", property(`{"oneOf":[{"type":"integer"},{"minimum":0}]}`), `{"v":1}`,
 			"/v: fits more than one of the alternatives of which it must fit exactly one"},
-		{"through a reference", `{"type":"object","properties":{"v":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}}`, `{"v":"x"}`,
+		{"through a reference", `{"type":"object","properties":{"v":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}}`,
+			`{"v":"x"}`,
 			"/v: must be an integer, is a string"},
 		{"dependent", `{"type":"object","dependentRequired":{"a":["b"]}}`, `{"a":1}`, `/b: is required together with "a"`},
 		{"format is no assertion", property(`{"format":"email"}`), `{"v":"nobody"}`, ""},
@@ -63,29 +71,40 @@ func TestValidate(t *testing.T) {
 		{"integer above 2^53", property(`{"type":"integer"}`), `{"v":9007199254740993}`, ""},
 		{"integer above 2^64", property(`{"type":"integer"}`), `{"v":184467440737095516150}`, ""},
 		{"exactly at the maximum above 2^53", property(`{"maximum":9007199254740993}`), `{"v":9007199254740993}`, ""},
-		{"one above the maximum above 2^53", property(`{"maximum":9007199254740992}`), `{"v":9007199254740993}`, "/v: must be at most 9007199254740992"},
-		{"one below the minimum above 2^53", property(`{"minimum":9007199254740993}`), `{"v":9007199254740992}`, "/v: must be at least 9007199254740993"},
-		{"one above int64", property(`{"maximum":9223372036854775807}`), `{"v":9223372036854775808}`, "/v: must be at most 9223372036854775807"},
+		{"one above the maximum above 2^53", property(`{"maximum":9007199254740992}`), `{"v":9007199254740993}`,
+			"/v: must be at most 9007199254740992"},
+		{"one below the minimum above 2^53", property(`{"minimum":9007199254740993}`), `{"v":9007199254740992}`,
+			"/v: must be at least 9007199254740993"},
+		{"one above int64", property(`{"maximum":9223372036854775807}`), `{"v":9223372036854775808}`,
+			"/v: must be at most 9223372036854775807"},
 		{"enum above 2^53", property(`{"enum":[9007199254740993]}`), `{"v":9007199254740992}`, "/v: must be 9007199254740993"},
 		{"multiple of a decimal", property(`{"multipleOf":0.01}`), `{"v":19.99}`, ""},
 		{"not a multiple of a decimal", property(`{"multipleOf":0.01}`), `{"v":19.999}`, "/v: must be a multiple of 0.01"},
 		{"exclusive bound", property(`{"exclusiveMaximum":0.5}`), `{"v":0.5}`, "/v: must be less than 0.5"},
 		{"negative zero", property(`{"minimum":0}`), `{"v":-0}`, ""},
-		{"number too large", property(`{}`), `{"v":1e400}`, "/v: a number is too large or too small for a 64-bit floating point number"},
-		{"number too small", property(`{}`), `{"v":1e-400}`, "/v: a number is too large or too small for a 64-bit floating point number"},
-		{"exponent beyond memory", property(`{"minimum":0}`), `{"v":[0e999999999]}`, "/v/0: a number is too large or too small for a 64-bit floating point number"},
+		{"number too large", property(`{}`), `{"v":1e400}`, "/v: a number is too large or too small for a 64-bit floating point " +
+			"number"},
+		{"number too small", property(`{}`), `{"v":1e-400}`, "/v: a number is too large or too small for a 64-bit floating point " +
+			"number"},
+		{"exponent beyond memory", property(`{"minimum":0}`), `{"v":[0e999999999]}`,
+			"/v/0: a number is too large or too small for a 64-bit floating point number"},
 		{"endless number", property(`{}`), `{"v":` + strings.Repeat("1", 600) + `}`, "/v: a number has more than 512 characters"},
 
-		{"not JSON", `{"type":"object"}`, `{"a":NaN}`, "the text is not JSON: invalid character 'N' looking for beginning of value (at byte 6 of 9)"},
+		{"not JSON", `{"type":"object"}`, `{"a":NaN}`, "the text is not JSON: invalid character 'N' looking for beginning of value " +
+			"(at byte 6 of 9)"},
 		{"nothing", `{"type":"object"}`, ``, "the text is not JSON: unexpected end of JSON input (at byte 0 of 0)"},
-		{"two documents", `{"type":"object"}`, `{}{}`, "the text is not JSON: invalid character '{' after top-level value (at byte 3 of 4)"},
+		{"two documents", `{"type":"object"}`, `{}{}`, "the text is not JSON: invalid character '{' after top-level value (at byte " +
+			"3 of 4)"},
 		{"key twice", `{"type":"object"}`, `{"a":{"b":1,"\u0062":2}}`, "/a/b: the key appears twice in its object"},
 		{"not UTF-8", `{"type":"object"}`, "{\"a\":\"\xff\"}", "the JSON is not valid UTF-8"},
 		{"surrogate pair", `{"type":"object"}`, `{"a":"\\\ud83d\ude00 \ufffd �"}`, ""},
-		{"half of a surrogate pair", `{"type":"object"}`, `{"a":["\ud83d"]}`, "/a/0: a string has half of a surrogate pair, which is not Unicode text"},
-		{"wrong half first", `{"type":"object"}`, `{"a":"\ude00\ud83d"}`, "/a: a string has half of a surrogate pair, which is not Unicode text"},
+		{"half of a surrogate pair", `{"type":"object"}`, `{"a":["\ud83d"]}`,
+			"/a/0: a string has half of a surrogate pair, which is not Unicode text"},
+		{"wrong half first", `{"type":"object"}`, `{"a":"\ude00\ud83d"}`,
+			"/a: a string has half of a surrogate pair, which is not Unicode text"},
 		{"escaped backslash is no surrogate", `{"type":"object"}`, `{"a":"\\ud83d �"}`, ""},
-		{"too deep", `{"type":"object"}`, `{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "the JSON is nested deeper than 64 levels"},
+		{"too deep", `{"type":"object"}`, `{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`,
+			"the JSON is nested deeper than 64 levels"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -115,7 +134,8 @@ func TestValidateDoesNotRepeatValues(t *testing.T) {
 	}
 }
 
-// Schemas whose work doubles at every level of the schema or of the value end soon, with an error, whichever keyword doubles it.
+// Schemas whose work doubles at every level of the schema or of the value end soon, with an error, whichever keyword doubles
+// it.
 func TestValidateEffortIsBounded(t *testing.T) {
 	ladder := func(step string) string {
 		var b strings.Builder
