@@ -157,13 +157,5 @@ func (c *Cluster) controllerManager() supervise.Component {
 		"--cluster-signing-cert-file=" + ca.Cert,
 		"--cluster-signing-key-file=" + ca.Key,
 	}
-	ready := supervise.Probe{URL: loopback("https", port, "/healthz")}
-	if c.spec.Mode == ControlPlane {
-		return c.component(controllerManager, ready, false, args...)
-	}
-	// For the storage class: a volume is a directory below /tmp/hostpath_pv of the node. Pods of all users have to be able to write
-	// there, whatever this process's umask is.
-	manager := c.component(controllerManager, ready, false, append(args, "--enable-hostpath-provisioner")...)
-	manager.Path, manager.Args = "/bin/sh", append([]string{"-c", `umask 0; exec "$0" "$@"`, manager.Path}, manager.Args...)
-	return manager
+	return c.component(controllerManager, supervise.Probe{URL: loopback("https", port, "/healthz")}, false, args...)
 }
