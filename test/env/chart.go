@@ -22,7 +22,7 @@ const (
 
 // Image builds the project's image and gives the path of its archive.
 func (e *Env) Image(ctx context.Context) (string, error) {
-	if err := e.run(ctx, "make", "--no-print-directory", "image", "IMAGE="+imageName+":"+imageTag); err != nil {
+	if err := e.run(ctx, "make", "--no-print-directory", "--silent", "image", "IMAGE="+imageName+":"+imageTag); err != nil {
 		return "", fmt.Errorf("build the image: %w", err)
 	}
 	return filepath.Join(e.Root, "dist", "mcptasks.tar"), nil
@@ -54,7 +54,7 @@ func (e *Env) InstallChart(ctx context.Context, kubeconfig, archive string, valu
 	}
 	cmd := e.Command(ctx, helm, "upgrade", "--install", Namespace, filepath.Join(e.Root, "charts/mcptasks"),
 		"--kubeconfig", kubeconfig, "--namespace", Namespace, "--create-namespace",
-		"--wait", "--timeout", installTimeout, "--values", "-")
+		"--wait", "--timeout", installTimeout, "--hide-notes", "--values", "-")
 	cmd.Stdin = strings.NewReader(string(document))
 	if err := cmd.Run(); err != nil {
 		e.describe(ctx, kubeconfig)
