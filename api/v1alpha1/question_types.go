@@ -38,8 +38,9 @@ const (
 //
 //   - arguments: the call's arguments, typed by the tool's inputSchema. A property that the caller may leave out is tested with
 //     has(arguments.steps) or read with arguments.?steps.orValue(1); a name that is no CEL identifier stands in backticks.
-//   - answers: the content of the accepted answers to other questions, by key, as answers.<key>.<property>. A question is not asked
-//     before the questions that its when and message name are out of the way; one that was not asked at all is absent from answers.
+//   - answers: the content of the accepted answers to other questions, by key, as answers.<key>.<property>. A question is not
+//     asked before the questions that its when and message name are out of the way; one that was not asked at all is absent
+//     from answers.
 //   - answer, in proceedIf only: the content of the accepted answer to this question.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.ask) && self.ask == 'Call' && has(self.deadline))",message="deadline goes with ask: Task; a question with ask: Call is asked before there is a task that could wait"
@@ -63,28 +64,29 @@ type ToolQuestion struct {
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message"`
 
-	// schema is the form: a JSON Schema with type "object" whose properties are strings, numbers, integers, booleans, or a choice of
-	// one or several strings, as MCP's form elicitation has them (MCP 2026-07-28, client/elicitation). It must not ask for a password,
-	// a token or another secret. Default: a form without fields, which can only be accepted or declined. At most 16 KiB as JSON.
+	// schema is the form: a JSON Schema with type "object" whose properties are strings, numbers, integers, booleans, or a choice
+	// of one or several strings, as MCP's form elicitation has them (MCP 2026-07-28, client/elicitation). It must not ask for a
+	// password, a token or another secret. Default: a form without fields, which can only be accepted or declined. At most 16 KiB
+	// as JSON.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Schema *apiextensionsv1.JSON `json:"schema,omitempty"`
 
-	// proceedIf is a CEL expression of type bool, evaluated once the question was accepted: where it is false the call ends as if the
-	// question had been declined. Default: every accepted answer lets the call proceed. At most 2048 characters.
+	// proceedIf is a CEL expression of type bool, evaluated once the question was accepted: where it is false the call ends as if
+	// the question had been declined. Default: every accepted answer lets the call proceed. At most 2048 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	ProceedIf string `json:"proceedIf,omitempty"`
 
-	// ask says where the question is asked: Task, by the state input_required of the task, or Call, in answer to the call itself. Default:
-	// Task.
+	// ask says where the question is asked: Task, by the state input_required of the task, or Call, in answer to the call itself.
+	// Default: Task.
 	// +optional
 	// +kubebuilder:default=Task
 	Ask QuestionAsk `json:"ask,omitempty"`
 
-	// deadline is how long the question may stay unanswered, from when it was asked; then the call ends as cancelled. Only with ask: Task.
-	// Default: 24h. 1s to 720h.
+	// deadline is how long the question may stay unanswered, from when it was asked; then the call ends as cancelled. Only with
+	// ask: Task. Default: 24h. 1s to 720h.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="deadline must be a duration from 1s to 720h"
 	Deadline *metav1.Duration `json:"deadline,omitempty"`

@@ -10,11 +10,13 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-// ValidateAnswer reports whether a question whose form is requestedSchema may be answered like this. content is raw JSON, or empty.
+// ValidateAnswer reports whether a question whose form is requestedSchema may be answered like this. content is raw JSON, or
+// empty.
 //
-// Only an answer with the action accept has a content that matters: it must be a JSON object that fits the form, and no content at
-// all counts as an object without properties. Properties that the form does not have are tolerated. With decline and cancel, content is
-// ignored, as some clients send null or the half-filled form. Content of more than v1alpha1.MaxAnswerBytes is refused in any case.
+// Only an answer with the action accept has a content that matters: it must be a JSON object that fits the form, and no content
+// at all counts as an object without properties. Properties that the form does not have are tolerated. With decline and cancel,
+// content is ignored, as some clients send null or the half-filled form. Content of more than v1alpha1.MaxAnswerBytes is
+// refused in any case.
 //
 // The error is meant for the caller, with JSON-RPC code -32602; the question stays open.
 func ValidateAnswer(requestedSchema string, action v1alpha1.AnswerAction, content []byte) error {
@@ -54,9 +56,9 @@ type renderedAnswer struct {
 	Content json.RawMessage       `json:"content,omitempty"`
 }
 
-// RenderAnswers is the JSON object {"<key>": {"action": …, "content": …}} that tells the container what was answered. It is the same for
-// the same answers: keys are sorted, white space is removed, and otherwise each content, which only accepted answers have, is as it was
-// sent, numbers included. Without answers it is {}.
+// RenderAnswers is the JSON object {"<key>": {"action": …, "content": …}} that tells the container what was answered. It is the
+// same for the same answers: keys are sorted, white space is removed, and otherwise each content, which only accepted answers
+// have, is as it was sent, numbers included. Without answers it is {}.
 func RenderAnswers(answers map[string]v1alpha1.Answer) ([]byte, error) {
 	rendered := make(map[string]renderedAnswer, len(answers))
 	for key, answer := range answers {
@@ -75,8 +77,9 @@ func RenderAnswers(answers map[string]v1alpha1.Answer) ([]byte, error) {
 	return bytes.TrimSuffix(doc.Bytes(), []byte("\n")), nil
 }
 
-// EnvName is the environment variable that a property of a question's accepted answer has in the container: MCP_ANSWER_<KEY>_<PROPERTY>
-// in capitals, with "_" for what no such name can have. Compile refuses tools where two properties would share one.
+// EnvName is the environment variable that a property of a question's accepted answer has in the container:
+// MCP_ANSWER_<KEY>_<PROPERTY> in capitals, with "_" for what no such name can have. Compile refuses tools where two properties
+// would share one.
 func EnvName(key, property string) string {
 	name := strings.ToUpper(key + "_" + property)
 	return "MCP_ANSWER_" + strings.Map(func(r rune) rune {

@@ -14,11 +14,11 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// Expressions come from whoever may write an MCPTool, and are evaluated in processes that all tenants share. CEL stops an evaluation
-// between two steps once it has cost too much, but it cannot stop one step. So no single step may be large: no value may be much larger
-// than what it was made from, and nothing may walk through values in values. Macros that follow one another can make, of [l, l] or
-// l + l, lists of exponential size within a line of text, as long as nobody looks at all of them. What could is refused when the tool is
-// compiled:
+// Expressions come from whoever may write an MCPTool, and are evaluated in processes that all tenants share. CEL stops an
+// evaluation between two steps once it has cost too much, but it cannot stop one step. So no single step may be large: no value
+// may be much larger than what it was made from, and nothing may walk through values in values. Macros that follow one another
+// can make, of [l, l] or l + l, lists of exponential size within a line of text, as long as nobody looks at all of them. What
+// could is refused when the tool is compiled:
 //
 //   - lists joined with +, which has the length of the list counted through all its parts;
 //   - comparing lists and objects, and using them as keys, which walk them or print them;
@@ -98,8 +98,8 @@ func unboundedCall(checked *ast.AST, call ast.CallExpr, result *types.Type) stri
 	return ""
 }
 
-// maxRegexProgram is how many instructions a regular expression may compile to. Matching takes time in proportion to it and to the
-// length of the text.
+// maxRegexProgram is how many instructions a regular expression may compile to. Matching takes time in proportion to it and to
+// the length of the text.
 const maxRegexProgram = 500
 
 // unboundedRegex says why a regular expression is refused, or nothing. CEL has a limit of its own on the size of the program, but
@@ -130,8 +130,8 @@ func scalar(t *types.Type) bool {
 	return false
 }
 
-// cost charges functions for what they read and write, one unit for a hundred characters or elements. CEL itself takes most functions of
-// libraries for free, and others for dearer than they are beside a step of an evaluation.
+// cost charges functions for what they read and write, one unit for a hundred characters or elements. CEL itself takes most
+// functions of libraries for free, and others for dearer than they are beside a step of an evaluation.
 type cost struct{}
 
 // CallCost implements interpreter.ActualCostEstimator. nil leaves it to CEL.

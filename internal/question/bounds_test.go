@@ -113,6 +113,29 @@ func TestSensibleExpressionsOverLargeArgumentsAreNotStopped(t *testing.T) {
 	}
 }
 
+// The last two take the type checker ten seconds where nesting is allowed to be three times as deep.
+func TestCompilationIsBounded(t *testing.T) {
+	for _, tt := range []struct{ name, source, want string }{
+		{"long", "'" + strings.Repeat("a", maxExpression) + "'", "size exceeds limit"},
+		{"many terms", "1" + strings.Repeat("+1", 900), "recursion"},
+		{"many selections", "arguments.free" + strings.Repeat(".a", 900), "recursion"},
+		{"many macros that repeat what they are applied to", "arguments.?steps" + strings.Repeat(".optMap(a,a)", 160), "recursion"},
+		{"deep lists", strings.Repeat("[", 150) + "1" + strings.Repeat("]", 150), "recursion limit"},
+		{"deep macros", strings.Repeat("[1].map(a,", 150) + "a" + strings.Repeat(")", 150), "recursion limit"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			start := time.Now()
+			_, err, _ := eval(t, tt.source, `{}`)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got the error %v, want one with %q", err, tt.want)
+			}
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
 // Whatever the checker does with a source, the process lives.
 func TestCompileDoesNotPanic(t *testing.T) {
 	env, err := newEnv(nil)
@@ -124,7 +147,8 @@ func TestCompileDoesNotPanic(t *testing.T) {
 		t.Fatal(err)
 	}
 	// That validator of the library panics on repetitions.
-	if _, err := compile(env, `'a'.matches('a{2}')`, cel.BoolType); err == nil || !strings.Contains(err.Error(), "cannot be compiled") {
+	_, err = compile(env, `'a'.matches('a{2}')`, cel.BoolType)
+	if err == nil || !strings.Contains(err.Error(), "cannot be compiled") {
 		t.Errorf("got the error %v, want one that it cannot be compiled", err)
 	}
 }

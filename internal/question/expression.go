@@ -23,6 +23,9 @@ const (
 const (
 	// maxExpression is how long an expression may be, in characters, as in the API.
 	maxExpression = 2048
+	// maxNesting and maxNodes are how deep the parts of an expression may be nested and how many there may be, after macros have
+	// been replaced by what they stand for. The type checker takes time with the square and more of both.
+	maxNesting, maxNodes = 48, 2000
 	// costLimit is what one evaluation may cost, in CEL's units; a step or a comparison is about one. It is far more than a sensible
 	// condition needs, and even the worst takes a fraction of a second: the accounting itself takes time with the square of a list's
 	// length.
@@ -36,8 +39,8 @@ type expression struct {
 	dependsOn []string
 }
 
-// baseEnv has the functions that every expression may use: CEL's own, optional values, strings and math. It is made once because that
-// takes some milliseconds.
+// baseEnv has the functions that every expression may use: CEL's own, optional values, strings and math. It is made once
+// because that takes some milliseconds.
 var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.OptionalTypes(cel.OptionalTypesVersion(2)),
@@ -48,6 +51,8 @@ var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 		cel.CrossTypeNumericComparisons(true),
 		cel.DefaultUTCTimeZone(true),
 		cel.ParserExpressionSizeLimit(maxExpression),
+		cel.ParserRecursionLimit(maxNesting),
+		cel.ExpressionNodeLimit(maxNodes),
 		cel.ExtendedValidations(),
 		cel.ASTValidators(bounded{}),
 	)
@@ -102,8 +107,12 @@ func compile(env *cel.Env, source string, want *cel.Type) (compiled *expression,
 // firstIssue is what is wrong first, on one line and with its place. What follows is often only a consequence.
 func firstIssue(issues *cel.Issues) string {
 	first := issues.Errors()[0]
-	message := strings.Join(strings.Fields(first.Message), " ")
-	return fmt.Sprintf("%s at line %d, column %d", clip(message, 300), first.Location.Line(), first.Location.Column()+1)
+	message := clip(strings.Join(strings.Fields(first.Message), " "), 300)
+	if first.Location.Line() < 1 {
+		// Limits are exceeded nowhere in particular.
+		return message
+	}
+	return fmt.Sprintf("%s at line %d, column %d", message, first.Location.Line(), first.Location.Column()+1)
 }
 
 // eval evaluates the expression. Whatever goes wrong is an error, never a panic.

@@ -20,8 +20,8 @@ import (
 // emptyForm is the schema of a question that can only be accepted or declined.
 const emptyForm = `{"type":"object","properties":{}}`
 
-// form is the schema of a question: what MCP's form elicitation allows of JSON Schema (MCP 2026-07-28, client/elicitation, "Requested
-// Schema"). It does not change and is safe for concurrent use.
+// form is the schema of a question: what MCP's form elicitation allows of JSON Schema (MCP 2026-07-28, client/elicitation,
+// "Requested Schema"). It does not change and is safe for concurrent use.
 type form struct {
 	// doc is the schema as JSON without white space.
 	doc string
@@ -115,8 +115,8 @@ func (f *form) add(name string, value any) error {
 	}
 	title, _ := property["title"].(string)
 	if freeInput(property) && (asksForSecret(name) || asksForSecret(title)) {
-		return errors.New("a form must not ask for passwords, keys, tokens or other secrets, which would be on the record for everybody " +
-			"who may read it; give the Job a Kubernetes Secret instead")
+		return errors.New("a form must not ask for passwords, keys, tokens or other secrets, which would be on the record " +
+			"for everybody who may read it; give the Job a Kubernetes Secret instead")
 	}
 	if format, ok := property["format"].(string); ok {
 		f.formats[name] = format
@@ -267,7 +267,8 @@ func rational(value any) (*big.Rat, bool) {
 	return new(big.Rat).SetString(n.String())
 }
 
-// validate reports whether content, a JSON object, is an answer to the form. Properties that the form does not have are tolerated.
+// validate reports whether content, a JSON object, is an answer to the form. Properties that the form does not have are
+// tolerated.
 func (f *form) validate(content []byte) error {
 	if err := f.schema.Validate(content); err != nil {
 		return err

@@ -19,8 +19,8 @@ import (
 // tooLong is far more than any one evaluation takes on a busy machine.
 const tooLong = 5 * time.Second
 
-// FuzzPlan hands any arguments and any answer to expressions that use all there is. There is a plan or an error, never a panic, and
-// the same one the second time.
+// FuzzPlan hands any arguments and any answer to expressions that use all there is. There is a plan or an error, never a panic,
+// and the same one the second time.
 func FuzzPlan(f *testing.F) {
 	first := confirm("first")
 	first.When = "arguments.?environment.orValue('') != 'staging' || arguments.tags.exists(t, t.matches('^[a-c]+$'))"
@@ -32,9 +32,11 @@ func FuzzPlan(f *testing.F) {
 	second.Message = "answers.first.?text.orValue('?') + string(arguments.ratio) + string(timestamp(arguments.`in`))"
 	set := mustCompile(f, first, second, onCall(askWhen("third", "arguments.labels.all(l, l.startsWith('a'))")))
 
-	f.Add(`{"environment":"production","tags":["a"],"any":1e20,"target":{"ports":[{"number":1}]},"labels":{}}`, "accept", `{"flag":true}`)
+	f.Add(`{"environment":"production","tags":["a"],"any":1e20,"target":{"ports":[{"number":1}]},"labels":{}}`,
+		"accept", `{"flag":true}`)
 	f.Add(`{"any":{"x":9007199254740993},"steps":18446744073709551615,"ratio":1e400}`, "decline", `null`)
-	f.Add(`{"tags":[null,{}],"target":[],"free":{"a":{"b":-0.0}},"in":"2026-11-30T00:00:00Z"}`, "accept", `{"flag":true,"some":["x"]}`)
+	f.Add(`{"tags":[null,{}],"target":[],"free":{"a":{"b":-0.0}},"in":"2026-11-30T00:00:00Z"}`,
+		"accept", `{"flag":true,"some":["x"]}`)
 	f.Fuzz(func(t *testing.T, arguments, action, content string) {
 		given := answers{"first": {Action: v1alpha1.AnswerAction(action), Content: content}}
 		for _, ask := range []v1alpha1.QuestionAsk{v1alpha1.AskTask, v1alpha1.AskCall} {
@@ -147,7 +149,9 @@ func FuzzForm(f *testing.F) {
 
 // FuzzNumber: a number that an expression sees is the one in the document.
 func FuzzNumber(f *testing.F) {
-	for _, text := range []string{"0", "-0.0", "9007199254740993", "18446744073709551615", "1e20", "0.1", "12345678901234567.5", "-1.5E-7"} {
+	for _, text := range []string{
+		"0", "-0.0", "9007199254740993", "18446744073709551615", "1e20", "0.1", "12345678901234567.5", "-1.5E-7",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

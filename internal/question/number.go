@@ -13,8 +13,9 @@ import (
 
 // number is a JSON number as a CEL value. It keeps the value or it is an error: an expression never sees a rounded number.
 //
-// Whole numbers become int, or uint beyond int's range; others become double. Where the schema says "number" it is double first, so
-// that arithmetic does not depend on whether the caller wrote 2 or 2.0, and int only for what a double cannot hold, such as 2^53+1.
+// Whole numbers become int, or uint beyond int's range; others become double. Where the schema says "number" it is double
+// first, so that arithmetic does not depend on whether the caller wrote 2 or 2.0, and int only for what a double cannot hold,
+// such as 2^53+1.
 func number(n json.Number, double bool) ref.Val {
 	text := n.String()
 	if double {
@@ -46,7 +47,8 @@ func exactDouble(text string) (float64, bool) {
 	return f, decimalOf(text) == decimalOf(strconv.FormatFloat(f, 'e', -1, 64))
 }
 
-// decimal is ±0.digits × 10^exponent in its only normal form: digits neither begins nor ends with a zero, and zero is the zero value.
+// decimal is ±0.digits × 10^exponent in its only normal form: digits neither begins nor ends with a zero, and zero is the zero
+// value.
 type decimal struct {
 	negative bool
 	digits   string

@@ -48,12 +48,13 @@ type Question struct {
 
 // Plan says what has to happen before a call with these arguments, a JSON object that fits the tool's inputSchema, may run.
 //
-// With ask Call it plans for what is asked in answer to the call itself, before there is a task: only questions with ask: Call count.
-// With ask Task it plans for the task: all questions count, also those with ask: Call, which then have their answers already as a rule.
+// With ask Call it plans for what is asked in answer to the call itself, before there is a task: only questions with ask: Call
+// count. With ask Task it plans for the task: all questions count, also those with ask: Call, which then have their answers
+// already as a rule.
 //
-// answers are those that ValidateAnswer has let pass. Answers to questions that the tool does not have, or that do not apply to these
-// arguments, are ignored, so that nobody can end or steer a call by answering what was not asked. An answer that ends the call does so at
-// once, whatever else is outstanding. The same input always gives the same plan.
+// answers are those that ValidateAnswer has let pass. Answers to questions that the tool does not have, or that do not apply to
+// these arguments, are ignored, so that nobody can end or steer a call by answering what was not asked. An answer that ends the
+// call does so at once, whatever else is outstanding. The same input always gives the same plan.
 //
 // The error is an *Error where an expression cannot be evaluated, and says so in words for the tool's author.
 func (s *Set) Plan(ask v1alpha1.QuestionAsk, arguments []byte, answers map[string]v1alpha1.Answer) (Plan, error) {

@@ -69,8 +69,8 @@ func TestPlan(t *testing.T) {
 			{answers{"confirm": decline}, "Proceed"},
 			{answers{"confirm": dismiss}, "Proceed"},
 		}},
-		{"A12: several at once, partial answers, unknown keys", []v1alpha1.ToolQuestion{confirm("a"), confirm("b")}, v1alpha1.AskTask, `{}`,
-			[]step{
+		{"A12: several at once, partial answers, unknown keys", []v1alpha1.ToolQuestion{confirm("a"), confirm("b")},
+			v1alpha1.AskTask, `{}`, []step{
 				{nil, "Ask a b"},
 				{answers{"a": yes}, "Ask b"},
 				{answers{"b": yes}, "Ask a"},

@@ -17,8 +17,8 @@ var secretWords = []string{
 // trailers may follow the word that says what a field asks for.
 var trailers = []string{"value", "text", "string", "confirmation", "confirm", "repeat", "again", "input", "1", "2"}
 
-// asksForSecret reports whether a field of that name or title asks for something that a form must not ask for (MCP
-// 2026-07-28, client/elicitation, form mode: no passwords, keys, tokens or payment credentials). In a name the last word says what the
+// asksForSecret reports whether a field of that name or title asks for something that a form must not ask for (MCP 2026-07-28,
+// client/elicitation, form mode: no passwords, keys, tokens or payment credentials). In a name the last word says what the
 // thing is: an apiToken is a token, a secretName is a name.
 func asksForSecret(name string) bool {
 	words := wordsOf(name)

@@ -18,8 +18,8 @@ func TestAsksForSecret_B28(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"", "_", "name", "secretName", "secret_ref", "tokenCount", "maxTokens", "passwordPolicy", "keyword", "key", "primaryKey", "monkey",
-		"pinned", "spin", "tokenizer", "Secret to rotate", "rotateSecretAfterDays", "value", "confirm",
+		"", "_", "name", "secretName", "secret_ref", "tokenCount", "maxTokens", "passwordPolicy", "keyword", "key", "primaryKey",
+		"monkey", "pinned", "spin", "tokenizer", "Secret to rotate", "rotateSecretAfterDays", "value", "confirm",
 	} {
 		if asksForSecret(name) {
 			t.Errorf("%q is taken for a secret", name)

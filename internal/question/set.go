@@ -37,8 +37,8 @@ type compiled struct {
 	askedAfter, judgedAfter []string
 }
 
-// Error is something wrong with a question: in what the tool declares, when Compile returns it, or with the arguments of a call that
-// an expression cannot be evaluated for, when Plan does. Its text is meant for the tool's author.
+// Error is something wrong with a question: in what the tool declares, when Compile returns it, or with the arguments of a call
+// that an expression cannot be evaluated for, when Plan does. Its text is meant for the tool's author.
 type Error struct {
 	// Key is the question's key.
 	Key string
@@ -59,9 +59,9 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Compile compiles the questions of a tool whose calls have arguments that fit inputSchema, a JSON Schema with type object, or empty
-// where the tool has none. It checks everything that can be known before a call: types, the forms, which question depends on which. The
-// error is an *Error about the first question that is wrong, or, about all of them, of another type.
+// Compile compiles the questions of a tool whose calls have arguments that fit inputSchema, a JSON Schema with type object, or
+// empty where the tool has none. It checks everything that can be known before a call: types, the forms, which question depends
+// on which. The error is an *Error about the first question that is wrong, or, about all of them, of another type.
 func Compile(questions []v1alpha1.ToolQuestion, inputSchema []byte) (*Set, error) {
 	if len(questions) > v1alpha1.MaxToolQuestions {
 		return nil, fmt.Errorf("there are %d questions; at most %d are allowed", len(questions), v1alpha1.MaxToolQuestions)
@@ -239,8 +239,8 @@ func (s *Set) cycle(placed map[string]bool) error {
 	return &Error{Key: at.key, Err: fmt.Errorf("questions depend on each other in a circle: %s", strings.Join(circle, " → "))}
 }
 
-// Deadline is the longest that all questions with ask: Task together may keep a task waiting: those that depend on each other are asked
-// one after the other, the others at the same time. 0 without such questions.
+// Deadline is the longest that all questions with ask: Task together may keep a task waiting: those that depend on each other
+// are asked one after the other, the others at the same time. 0 without such questions.
 func (s *Set) Deadline() time.Duration {
 	var longest time.Duration
 	until := map[string]time.Duration{}

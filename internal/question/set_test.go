@@ -28,7 +28,8 @@ func TestCompileRefuses(t *testing.T) {
 		{"key with a dash", []v1alpha1.ToolQuestion{ask("a-b")}, `question "a-b": key: it must be a letter`},
 		{"key with a digit first", []v1alpha1.ToolQuestion{ask("1a")}, `key: it must be a letter`},
 		{"key too long", []v1alpha1.ToolQuestion{ask(strings.Repeat("a", 64))}, `key: it must be a letter`},
-		{"key used twice", []v1alpha1.ToolQuestion{ask("a"), ask("a")}, `question "a": key: another question of this tool has the same key`},
+		{"key used twice", []v1alpha1.ToolQuestion{ask("a"), ask("a")},
+			`question "a": key: another question of this tool has the same key`},
 		{"too many", many, "there are 17 questions; at most 16 are allowed"},
 		{"unknown ask", []v1alpha1.ToolQuestion{with(ask("a"), func(q *v1alpha1.ToolQuestion) { q.Ask = "Later" })},
 			`question "a": ask: it must be Task or Call`},
@@ -36,8 +37,9 @@ func TestCompileRefuses(t *testing.T) {
 			`question "a": schema: `},
 		{"no message", []v1alpha1.ToolQuestion{with(ask("a"), func(q *v1alpha1.ToolQuestion) { q.Message = "" })},
 			`question "a": message: Syntax error`},
-		{"message of another type", []v1alpha1.ToolQuestion{with(ask("a"), func(q *v1alpha1.ToolQuestion) { q.Message = "arguments.steps" })},
-			`question "a": message: its type must be string but is int, in the expression arguments.steps`},
+		{"message of another type", []v1alpha1.ToolQuestion{with(ask("a"), func(q *v1alpha1.ToolQuestion) {
+			q.Message = "arguments.steps"
+		})}, `question "a": message: its type must be string but is int, in the expression arguments.steps`},
 		{"when of another type", []v1alpha1.ToolQuestion{askWhen("a", "arguments.environment")},
 			`question "a": when: its type must be bool but is string, in the expression arguments.environment`},
 		{"when of a type not known", []v1alpha1.ToolQuestion{askWhen("a", "arguments.any")}, `when: its type must be bool but is dyn`},

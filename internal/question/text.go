@@ -7,9 +7,9 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-// cleanMessage makes what an expression returned fit to be shown to a person who decides by it. Arguments may be part of it, and so may
-// whatever an attacker puts there: line ends and other control characters become a space or vanish, and so do the marks that make
-// text run backwards or hide it.
+// cleanMessage makes what an expression returned fit to be shown to a person who decides by it. Arguments may be part of it,
+// and so may whatever an attacker puts there: line ends and other control characters become a space or vanish, and so do the
+// marks that make text run backwards or hide it.
 func cleanMessage(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {

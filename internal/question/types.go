@@ -43,8 +43,8 @@ const (
 // maxTypeDepth is how deep a schema is followed; what lies deeper is dyn.
 const maxTypeDepth = 16
 
-// objectShape reads from a JSON Schema what an object that fits it looks like. It needs not understand all of the schema: what it does
-// not is dyn, and checked when an expression is evaluated. An empty doc is an object without properties.
+// objectShape reads from a JSON Schema what an object that fits it looks like. It needs not understand all of the schema: what
+// it does not is dyn, and checked when an expression is evaluated. An empty doc is an object without properties.
 func objectShape(doc []byte, path string) (*shape, error) {
 	var root map[string]any
 	if len(doc) > 0 {
@@ -91,8 +91,8 @@ func shapeOf(value any, path string, depth int) *shape {
 	return &shape{}
 }
 
-// structShape gives a type error for a property that the schema does not declare, because that is a typing mistake more often than
-// anything else; unless the schema says somewhere that there are others.
+// structShape gives a type error for a property that the schema does not declare, because that is a typing mistake more often
+// than anything else; unless the schema says somewhere that there are others.
 func structShape(subschema map[string]any, path string, depth int) *shape {
 	s := &shape{kind: kindStruct, path: path, fields: map[string]*shape{}}
 	properties, _ := subschema["properties"].(map[string]any)
@@ -144,8 +144,8 @@ func (s *shape) celType() *cel.Type {
 // typeName is a struct's CEL type name. It is no path that an expression could name: arguments.target must not mean the type.
 func (s *shape) typeName() string { return "object(" + s.path + ")" }
 
-// value turns a JSON value into a CEL value. A value of another type than the schema says, which nothing that was validated is, keeps
-// its own type, and the expression fails where it uses it.
+// value turns a JSON value into a CEL value. A value of another type than the schema says, which nothing that was validated is,
+// keeps its own type, and the expression fails where it uses it.
 func (s *shape) value(v any) ref.Val {
 	switch v := v.(type) {
 	case nil:
