@@ -45,21 +45,30 @@ func MainContainer(source v1alpha1.ResultSource, template *corev1.PodTemplateSpe
 // An error is a *Problem with a Reason constant of tasks: ToolChanged where the tool has changed since the call and no longer
 // takes the arguments or cannot be used at all, otherwise Rejected.
 func Build(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) (*batchv1.Job, error) {
-	template := tool.Spec.JobTemplate.DeepCopy()
-	env, err := place(tool, task)
+	b, err := NewBlueprint(tool)
 	if err != nil {
-		return nil, err
+		return nil, refusal(tool, task, err.Error())
 	}
+	return b.Build(task)
+}
+
+// Build is the function Build for the blueprint's tool.
+func (b *Blueprint) Build(task *v1alpha1.MCPTask) (*batchv1.Job, error) {
+	env, err := b.environ([]byte(task.Spec.Arguments))
+	if err != nil {
+		return nil, refusal(b.tool, task, err.Error())
+	}
+	template := b.tool.Spec.JobTemplate.DeepCopy()
 	main := MainContainer(task.Spec.Result, &template.Spec.Template)
 	if !hasContainer(&template.Spec.Template, main) {
-		return nil, refusal(tool, task, fmt.Sprintf("its template has no container %q", main))
+		return nil, refusal(b.tool, task, fmt.Sprintf("its template has no container %q", main))
 	}
 
 	job := &batchv1.Job{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	job.Name, job.GenerateName, job.Namespace = Name(task.Name), "", task.Namespace
-	job.Labels = with(job.Labels, labels(tool, task))
+	job.Labels = with(job.Labels, labels(b.tool, task))
 	job.Annotations = with(job.Annotations, annotations(task))
-	if output := OutputSchema(tool); output != nil {
+	if output := OutputSchema(b.tool); output != nil {
 		job.Annotations = with(job.Annotations, map[string]string{v1alpha1.AnnotationOutputSchema: string(output)})
 	}
 	job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(task, v1alpha1.GroupVersion.WithKind("MCPTask"))}
@@ -69,7 +78,7 @@ func Build(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) (*batchv1.Job, error)
 
 	pod := &job.Spec.Template
 	pod.Name, pod.GenerateName = "", ""
-	pod.Labels = with(pod.Labels, labels(tool, task))
+	pod.Labels = with(pod.Labels, labels(b.tool, task))
 	if _, ok := pod.Annotations[annotationDefaultContainer]; !ok {
 		pod.Annotations = with(pod.Annotations, map[string]string{annotationDefaultContainer: main})
 	}
@@ -81,34 +90,26 @@ func Build(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) (*batchv1.Job, error)
 	return job, nil
 }
 
-// CheckArguments reports as a *Problem why arguments, a JSON object, are not ones that the tool takes, or have no place in its
-// Job. Build makes the same checks; the endpoint can use this one before there is a task.
+// CheckArguments reports as a *Problem with the reason Rejected why arguments, a JSON object, are not ones that the tool takes,
+// or have no place in its Job. Build makes the same checks; the endpoint can use this one before there is a task.
 func CheckArguments(tool *v1alpha1.MCPTool, arguments []byte) error {
-	plan, err := prepare(tool)
+	b, err := NewBlueprint(tool)
 	if err != nil {
 		return &Problem{Reason: v1alpha1.ReasonRejected, Message: err.Error()}
 	}
-	if _, err := plan.environ(arguments); err != nil {
+	return b.CheckArguments(arguments)
+}
+
+// CheckArguments is the function CheckArguments for the blueprint's tool.
+func (b *Blueprint) CheckArguments(arguments []byte) error {
+	if _, err := b.environ(arguments); err != nil {
 		return &Problem{Reason: v1alpha1.ReasonRejected, Message: err.Error()}
 	}
 	return nil
 }
 
-// place makes the environment for a task.
-func place(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) ([]corev1.EnvVar, error) {
-	plan, err := prepare(tool)
-	if err != nil {
-		return nil, refusal(tool, task, err.Error())
-	}
-	env, err := plan.environ([]byte(task.Spec.Arguments))
-	if err != nil {
-		return nil, refusal(tool, task, err.Error())
-	}
-	return env, nil
-}
-
 // environ makes the environment for arguments. The error says which of them does not fit and why.
-func (b *blueprint) environ(arguments []byte) ([]corev1.EnvVar, error) {
+func (b *Blueprint) environ(arguments []byte) ([]corev1.EnvVar, error) {
 	if len(arguments) > v1alpha1.MaxArgumentsBytes {
 		return nil, fmt.Errorf("the arguments have %d bytes; at most %d are allowed", len(arguments), v1alpha1.MaxArgumentsBytes)
 	}

@@ -34,12 +34,13 @@ func OutputSchema(tool *v1alpha1.MCPTool) []byte {
 // Check reports as a *Problem with a ToolReason why no Job can be built from the tool, or none that is safe. It says nothing
 // about what the API server will think of the Job.
 func Check(tool *v1alpha1.MCPTool) error {
-	_, err := prepare(tool)
+	_, err := NewBlueprint(tool)
 	return err
 }
 
-// A blueprint is a tool that has been checked.
-type blueprint struct {
+// A Blueprint is a tool that has been checked, ready for many calls. It does not change and is safe for concurrent use, as long as
+// nobody changes the tool.
+type Blueprint struct {
 	tool      *v1alpha1.MCPTool
 	input     *schema.Schema
 	variables []variable
@@ -47,7 +48,8 @@ type blueprint struct {
 	used map[string]bool
 }
 
-func prepare(tool *v1alpha1.MCPTool) (*blueprint, error) {
+// NewBlueprint checks a tool as Check does.
+func NewBlueprint(tool *v1alpha1.MCPTool) (*Blueprint, error) {
 	if len(tool.Name) > validation.LabelValueMaxLength {
 		return nil, problem(v1alpha1.ToolReasonInvalidTemplate, field.ErrorList{field.TooLong(field.NewPath("metadata", "name"), "",
 			validation.LabelValueMaxLength)})
@@ -70,7 +72,7 @@ func prepare(tool *v1alpha1.MCPTool) (*blueprint, error) {
 	if err := problem(v1alpha1.ToolReasonUnsafeArgument, found.unsafe); err != nil {
 		return nil, err
 	}
-	return &blueprint{tool: tool, input: input, variables: variables, used: found.used}, nil
+	return &Blueprint{tool: tool, input: input, variables: variables, used: found.used}, nil
 }
 
 // checkSchemas compiles both schemas.

@@ -45,10 +45,6 @@ func explainCompile(err error) error {
 	if errors.As(err, &invalid) {
 		return explain(invalid.Err)
 	}
-	var regex *jsonschema.InvalidRegexError
-	if errors.As(err, &regex) {
-		return fmt.Errorf("%s: the regular expression is not one of RE2: %w", pointerOf(regex.URL), regex.Err)
-	}
 	return fmt.Errorf("the schema cannot be compiled: %w", err)
 }
 
@@ -81,7 +77,12 @@ func lines(verr *jsonschema.ValidationError) []string {
 			say(at.child(name), "is not a known property")
 		}
 	case *kind.PropertyNames:
-		say(at.child(k.Property), "is not an allowed name")
+		if len(at) > 0 {
+			at = path{"…"} // deep inside, the library's location is that of another value by now
+		}
+		for _, cause := range verr.Causes {
+			say(at.child(k.Property), "is not an allowed name: it %s", leaf(cause.ErrorKind))
+		}
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
 			say(at.child(name), "is required together with %s", quote(k.Prop))
@@ -106,9 +107,6 @@ func alternatives(at path, causes []*jsonschema.ValidationError) string {
 			return fits(causes)
 		}
 		want, got = append(want, k.Want...), k.Got
-	}
-	if got == "" {
-		return "is not allowed"
 	}
 	return leaf(&kind.Type{Got: got, Want: want})
 }
@@ -172,8 +170,8 @@ func leaf(k jsonschema.ErrorKind) string {
 		return "has a value that is ruled out"
 	case *kind.FalseSchema:
 		return "is not allowed"
-	case *kind.RefCycle:
-		return "cannot be checked: the schema refers to itself"
+	case *kind.Format: // of a keyword's value, when a schema is compiled; see install
+		return fmt.Sprintf("must be a valid %s: %v", k.Want, k.Err)
 	default:
 		return "is not valid"
 	}
