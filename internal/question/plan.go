@@ -13,13 +13,13 @@ import (
 type Outcome string
 
 const (
-	// Proceed: every question that applies has been answered such that the call may go on.
+	// Proceed says that every question that applies has been answered such that the call may go on.
 	Proceed Outcome = "Proceed"
-	// Ask: there are questions to be answered first.
+	// Ask says that there are questions to be answered first.
 	Ask Outcome = "Ask"
-	// Declined: a question was declined, or its answer is one that proceedIf does not let pass. Nothing may be run.
+	// Declined says that a question was declined, or its answer is one that proceedIf does not let pass. Nothing may be run.
 	Declined Outcome = "Declined"
-	// Cancelled: a question was dismissed. Nothing may be run.
+	// Cancelled says that a question was dismissed. Nothing may be run.
 	Cancelled Outcome = "Cancelled"
 )
 

@@ -235,7 +235,7 @@ func (s *Set) cycle(placed map[string]bool) error {
 		path = append(path, at.key)
 		at = s.byKey(at.askedAfter[slices.IndexFunc(at.askedAfter, waiting)])
 	}
-	circle := append(path[slices.Index(path, at.key):], at.key)
+	circle := append(slices.Clone(path[slices.Index(path, at.key):]), at.key)
 	return &Error{Key: at.key, Err: fmt.Errorf("questions depend on each other in a circle: %s", strings.Join(circle, " → "))}
 }
 
