@@ -106,7 +106,12 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		value client.IndexerFunc
 	}{
 		{&corev1.Pod{}, byTask, func(o client.Object) []string { return []string{o.GetLabels()[v1alpha1.LabelTask]} }},
-		{&v1alpha1.MCPTool{}, byToolName, func(o client.Object) []string { return []string{toolName(o.(*v1alpha1.MCPTool))} }},
+		{&v1alpha1.MCPTool{}, byToolName, func(o client.Object) []string {
+			if tool, ok := o.(*v1alpha1.MCPTool); ok {
+				return []string{toolName(tool)}
+			}
+			return nil
+		}},
 	} {
 		if err := indexer.IndexField(ctx, index.obj, index.field, index.value); err != nil {
 			return fmt.Errorf("index %T by %s: %w", index.obj, index.field, err)

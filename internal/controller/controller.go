@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,8 @@ type taskController struct {
 	catalog string
 	capture capture
 	written ledger
+	// released has the UIDs of the finished tasks whose Jobs were let go, until the cache shows it.
+	released sync.Map
 }
 
 func newTaskController(mgr manager.Manager, o Options) *taskController {
@@ -67,7 +70,7 @@ func (c *taskController) Reconcile(ctx context.Context, req reconcile.Request) (
 		return reconcile.Result{}, nil
 	case errors.As(err, &later):
 		ctrl.LoggerFrom(ctx).V(1).Info("Will try again", "cause", err.Error(), "after", later.after)
-		return reconcile.Result{RequeueAfter: later.after}, nil
+		return reconcile.Result{RequeueAfter: max(later.after, conflictDelay)}, nil
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: conflictDelay}, nil
 	}

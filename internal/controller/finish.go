@@ -27,7 +27,11 @@ const leftoverGrace = 30 * time.Second
 func (c *taskController) finish(ctx context.Context, o *task.Observation) error {
 	j := o.Job
 	if j == nil || j.DeletionTimestamp != nil || o.Stopped || j.Spec.TTLSecondsAfterFinished != nil {
+		c.released.Delete(o.Task.UID)
 		return nil
+	}
+	if _, done := c.released.Load(o.Task.UID); done {
+		return nil // The cache does not show it yet.
 	}
 	spec := map[string]any{"ttlSecondsAfterFinished": wholeSeconds(o.Task.Spec.Execution.Retention.Job.Duration)}
 	if deadline := leftoverDeadline(o); deadline > 0 {
@@ -42,6 +46,7 @@ func (c *taskController) finish(ctx context.Context, o *task.Observation) error 
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("set how long the Job is kept: %w", err)
 	}
+	c.released.Store(o.Task.UID, struct{}{})
 	return nil
 }
 

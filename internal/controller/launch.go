@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,9 +18,19 @@ import (
 	"github.com/mcptasks/mcptasks/internal/task"
 )
 
+// launchWithin is how long after the beginning of a pass a Job may be created: as long as a lease lasts. A process that was held
+// up for longer must not act on what it read before; another may have taken over, and the Job may have been and gone.
+const launchWithin = 15 * time.Second
+
 // launch creates the task's Job. It only runs on a task that was read past the cache and has no Job on its record; the Job's name
 // is the task's, so that whatever happens in between, a second one cannot be created.
 func (c *taskController) launch(ctx context.Context, o *task.Observation) error {
+	left := launchWithin - c.clock.Since(o.Now)
+	if left <= 0 {
+		return &notYet{err: errors.New("held up since the task was read")}
+	}
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
 	j, err := job.Build(o.Tool, o.Task)
 	if err != nil {
 		var problem *job.Problem

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/job"
 )
 
@@ -41,6 +42,9 @@ type attempt struct {
 	endedAt time.Time
 	// stopAskedAt is when somebody or something told the pod to stop, in whole seconds; zero: nobody has.
 	stopAskedAt time.Time
+	// stopAskedBy: stopAskedAt may be later than it really was. When the kubelet has done all that there is to do for a pod's
+	// deletion, the API server moves its time, if a finalizer still holds the pod.
+	stopAskedBy bool
 	// stopCause says who or what that was.
 	stopCause string
 }
@@ -86,7 +90,7 @@ func mainContainer(o Observation) string {
 
 func (f *facts) readPod(pod *corev1.Pod) attempt {
 	a := attempt{pod: pod, status: statusOf(pod.Status.ContainerStatuses, f.main)}
-	a.stopAskedAt, a.stopCause = stopAsked(pod)
+	a.readStop()
 	if ending, ok := job.EndingOf(pod, f.main); ok {
 		a.ending, a.endedAt = &ending, a.status.State.Terminated.FinishedAt.Time
 	}
@@ -134,27 +138,34 @@ func podOver(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// stopAsked is when and by what the pod was told to stop before its own end.
-func stopAsked(pod *corev1.Pod) (at time.Time, cause string) {
+// readStop reads when and by what the pod was told to stop before its own end.
+func (a *attempt) readStop() {
+	pod := a.pod
 	if pod.DeletionTimestamp != nil {
-		at, cause = pod.DeletionTimestamp.Time, "its pod was deleted"
-		if grace := pod.DeletionGracePeriodSeconds; grace != nil {
-			at = at.Add(-time.Duration(*grace) * time.Second)
+		a.stopAskedAt, a.stopCause = pod.DeletionTimestamp.Time, "its pod was deleted"
+		grace := pod.DeletionGracePeriodSeconds
+		a.stopAskedBy = grace == nil || *grace == 0
+		if grace != nil {
+			a.stopAskedAt = a.stopAskedAt.Add(-time.Duration(*grace) * time.Second)
 		}
 	}
 	for _, c := range pod.Status.Conditions {
-		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue {
-			continue
-		}
-		cause = disruption(c.Reason)
-		if at.IsZero() || c.LastTransitionTime.Time.Before(at) {
-			at = c.LastTransitionTime.Time
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			a.stopCause = disruption(c.Reason)
+			a.stopAskedAt, a.stopAskedBy = earliest(a.stopAskedAt, c.LastTransitionTime.Time), false
 		}
 	}
-	if at.IsZero() && pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted" {
-		at, cause = pod.CreationTimestamp.Time, "its node ran out of resources and evicted the pod"
+	if a.stopAskedAt.IsZero() && pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "Evicted" {
+		a.stopAskedAt, a.stopCause = pod.CreationTimestamp.Time, "its node ran out of resources and evicted the pod"
 	}
-	return at, cause
+}
+
+// earliest is the earlier one of two times, where zero stands for never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
 }
 
 // disruption puts the reason of a DisruptionTarget condition in words.
@@ -183,11 +194,20 @@ func (f *facts) endedItself(a *attempt) bool {
 	if a == nil || a.ending == nil || lostContainer(a.status.State.Terminated) {
 		return false
 	}
-	if a.stopAskedAt.IsZero() || a.endedAt.Before(a.stopAskedAt) {
+	asked := a.stopAskedAt
+	switch {
+	case f.Job != nil && f.Job.DeletionTimestamp != nil:
+		return a.endedAt.Before(earliest(asked, f.Job.DeletionTimestamp.Time))
+	case f.Job == nil && f.Task.Status.Reason == v1alpha1.ReasonCancelling:
+		return false // It still ran when the Job was seen to be gone.
+	case asked.IsZero():
 		return true
 	}
 	killed := a.ending.ExitCode == 137 || a.ending.ExitCode == 143
-	return !f.jobDeleting() && !killed && a.endedAt.Equal(a.stopAskedAt)
+	if a.stopAskedBy {
+		return !killed && !a.endedAt.After(asked)
+	}
+	return a.endedAt.Before(asked) || a.endedAt.Equal(asked) && !killed
 }
 
 // jobDeleting: the Job is being deleted or gone, by whomever.

@@ -56,7 +56,10 @@ func (w *world) happen() {
 		{"the container runs", w.onLast(runs(w.second))},
 		{"the container exits with 0", w.onLast(exits(0, w.second))},
 		{"the container exits with 3", w.onLast(exits(3, w.second))},
-		{"the container is killed for memory", w.onLast(func(p *corev1.Pod) { exits(137, w.second)(p); endReason("OOMKilled", "")(p) })},
+		{"the container is killed for memory", w.onLast(func(p *corev1.Pod) {
+			exits(137, w.second)(p)
+			endReason("OOMKilled", "")(p)
+		})},
 		{"the pod runs out of time", w.onLast(podFailed("DeadlineExceeded", ""))},
 		{"the pod is evicted", w.onLast(func(p *corev1.Pod) {
 			podFailed("Evicted", "")(p)
@@ -192,9 +195,9 @@ func (w *world) snapshot() Observation {
 	return o
 }
 
-// TestAnythingMayHappen plays random stories. Whatever happens in the cluster, in whatever order and however late it is seen: a task
-// ends at most once, stays as it ended, has a result exactly if it is completed and an error exactly if it failed, and what is
-// known of a Job never leads to another one.
+// TestAnythingMayHappen plays random stories. Whatever happens in the cluster, in whatever order and however late it is seen: a
+// task ends at most once, stays as it ended, has a result exactly if it is completed and an error exactly if it failed, and what
+// is known of a Job never leads to another one.
 func TestAnythingMayHappen(t *testing.T) {
 	const stories, steps = 3000, 40
 	ended := map[v1alpha1.TaskState]int{}
@@ -244,8 +247,8 @@ func TestAnythingMayHappen(t *testing.T) {
 	}
 }
 
-// TestEverythingEnds lets the cluster fall silent after a random story: the controller then brings the task to its end by the clock
-// alone, unless a container still runs, which the kubelet ends in its time.
+// TestEverythingEnds lets the cluster fall silent after a random story: the controller then brings the task to its end by the
+// clock alone, unless a container still runs, which the kubelet ends in its time.
 func TestEverythingEnds(t *testing.T) {
 	for seed := range uint64(1000) {
 		w := &world{scene: newScene(), rng: rand.New(rand.NewPCG(seed, 2))}

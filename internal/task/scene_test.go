@@ -110,7 +110,9 @@ func (s *scene) pod(created int, steps ...func(p *corev1.Pod)) *scene {
 			Name: "t-1-" + string(rune('a'+len(s.Pods))), Namespace: "team-a", CreationTimestamp: at(created),
 			UID: types.UID("pod-uid-" + string(rune('a'+len(s.Pods)))),
 		},
-		Spec:   corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "example/tool:1"}}},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "example/tool:1"}},
+		},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
 	for _, step := range steps {
@@ -203,6 +205,14 @@ func deleted(when int) func(p *corev1.Pod) {
 	return func(p *corev1.Pod) {
 		grace, gone := int64(30), at(when+30)
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &gone, &grace
+	}
+}
+
+// removedByKubelet is what a pod looks like that only a finalizer still holds.
+func removedByKubelet(when int) func(p *corev1.Pod) {
+	return func(p *corev1.Pod) {
+		none, now := int64(0), at(when)
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &now, &none
 	}
 }
 

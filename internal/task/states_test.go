@@ -15,22 +15,23 @@ var update = flag.Bool("update", false, "write docs/reference/states.md anew")
 
 const statesPage = "../../docs/reference/states.md"
 
-const statesHead = `# From what is seen to a task's state
+// In the page's head, ' stands for the backquote.
+const statesHead = `# From what is seen to the state of a task
 
 <!-- Generated from the rules in internal/task by "go generate ./internal/task"; a test compares both. -->
 
-The controller looks at an MCPTask, its Job and its pods, and asks the rules of this table from the top; the first whose condition
-holds decides. ` + "`kubectl get mcptasks`" + ` shows the state and the reason; clients see the state as ` + "`status`" + ` and the message as
-` + "`statusMessage`" + `.
+The controller looks at an MCPTask, its Job and its pods, and asks the rules of this table from the top; the first whose
+condition holds decides. 'kubectl get mcptasks' shows the state and the reason; clients see the state as 'status' and the message
+as 'statusMessage'.
 
 - **working** goes on; its message says what it waits for.
-- **completed** has a result. A tool that ran and went wrong is completed, with ` + "`isError: true`" + ` in its result.
-- **failed** means that the call could not be carried out: ` + "`error`" + ` has the code -32603 and the reason in ` + "`data.reason`" + `.
+- **completed** has a result. A tool that ran and went wrong is completed, with 'isError: true' in its result.
+- **failed** means that the call could not be carried out: 'error' has the code -32603 and the reason in 'data.reason'.
 - **cancelled** means that somebody wanted it stopped, and that it is.
 
-"Main container" is the one that ` + "`result.container`" + ` names, by default the template's first. Other containers of the pod do not
-count; where they go on after the main container has ended, they are ended 30 seconds later by the Job's ` + "`activeDeadlineSeconds`" + `.
-A condition that is only seen to be missing in the controller's cache is read again from the API server before it is believed.
+"Main container" is the one that 'result.container' names, by default the first one of the template. Other containers of the pod
+do not count; where they go on after the main container has ended, they are ended 30 seconds later by 'activeDeadlineSeconds' of
+the Job. What the cache of the controller does not have is read from the API server before it is believed to be missing.
 
 | rule | what is seen | state | reason | remarks |
 |---|---|---|---|---|
@@ -39,7 +40,7 @@ A condition that is only seen to be missing in the controller's cache is read ag
 // TestStatesPage holds the table in the docs and the rules in the code together.
 func TestStatesPage(t *testing.T) {
 	var want bytes.Buffer
-	want.WriteString(statesHead)
+	want.WriteString(strings.ReplaceAll(statesHead, "'", "`"))
 	names := map[string]bool{}
 	for _, r := range Rules {
 		if names[r.Name] || r.Name == "" || r.Seen == "" {

@@ -62,8 +62,7 @@ func TestCancelWaitsUntilThePodsAreGone(t *testing.T) {
 	if len(job.Finalizers) == 0 {
 		t.Errorf("the Job is not deleted in the foreground: finalizers %v", job.Finalizers)
 	}
-	w.exits(pod, "main", 143)
-	w.removes(pod)
+	w.stops(pod, 143)
 	done := w.awaitState(call, v1alpha1.StateCancelled)
 	if done.Status.Reason != v1alpha1.ReasonCancelled || done.Status.Result != "" || done.Status.Error != nil {
 		t.Errorf("status %+v", done.Status)
@@ -81,8 +80,7 @@ func TestCancelIsCancelledThoughTheToolExitsWithZero(t *testing.T) {
 	w.awaitReason(call, v1alpha1.ReasonRunning)
 	w.cancel(call)
 	w.awaitReason(call, v1alpha1.ReasonCancelling)
-	w.exits(pod, "main", 0)
-	w.removes(pod)
+	w.stops(pod, 0)
 	w.awaitState(call, v1alpha1.StateCancelled)
 }
 
@@ -142,8 +140,7 @@ func TestCancelByDeletingTheJob(t *testing.T) {
 	if stopping.Status.State != v1alpha1.StateWorking {
 		t.Errorf("state %s while the pod still runs", stopping.Status.State)
 	}
-	w.exits(pod, "main", 143)
-	w.removes(pod)
+	w.stops(pod, 143)
 	done := w.awaitState(call, v1alpha1.StateCancelled)
 	if done.Status.Reason != v1alpha1.ReasonJobDeleted {
 		t.Errorf("status %+v", done.Status)

@@ -34,7 +34,8 @@ func (w *world) pod(t *v1alpha1.MCPTask) *corev1.Pod {
 // schedule gives a pod its node, as the scheduler does.
 func (w *world) schedule(pod *corev1.Pod) {
 	w.Helper()
-	w.must(admin.SubResource("binding").Create(w.ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}}))
+	to := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+	w.must(admin.SubResource("binding").Create(w.ctx, pod, to))
 }
 
 // runs is the kubelet's word that the pod's containers run.
@@ -95,6 +96,14 @@ func (w *world) setStatus(pod *corev1.Pod, change func(*corev1.PodStatus)) {
 	before := pod.DeepCopy()
 	change(&pod.Status)
 	w.must(admin.Status().Patch(w.ctx, pod, client.MergeFrom(before)))
+}
+
+// stops is what the kubelet does with a pod that is being deleted: its container gets SIGTERM and exits, and the pod goes.
+func (w *world) stops(pod *corev1.Pod, code int32) {
+	w.Helper()
+	await(w, pod, "the pod's deletion to begin", func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	w.exits(pod, pod.Spec.Containers[0].Name, code)
+	w.removes(pod)
 }
 
 // removes is the kubelet's word that nothing is left of a pod that was being deleted.

@@ -82,7 +82,8 @@ func TestLifecycleToolErrorIsAResult(t *testing.T) {
 	w.exits(pod, "main", 3)
 	done := w.awaitState(call, v1alpha1.StateCompleted)
 	text, isError := resultText(t, done)
-	if done.Status.Reason != v1alpha1.ReasonToolError || !isError || !strings.Contains(text, "3") || !strings.Contains(text, "no such table") {
+	if done.Status.Reason != v1alpha1.ReasonToolError || !isError ||
+		!strings.Contains(text, "code 3") || !strings.Contains(text, "no such table") {
 		t.Errorf("reason %s, result %s", done.Status.Reason, done.Status.Result)
 	}
 }
@@ -172,17 +173,18 @@ func TestLifecycleSaysWhatItWaitsFor(t *testing.T) {
 	call := w.call(w.tool())
 	pod := w.pod(call)
 	w.waits(pod, "ErrImagePull", `failed to pull and unpack image "example.invalid/echo:1": no such host`)
-	waiting := await(w, call, "a word about the image", func(t *v1alpha1.MCPTask) bool {
-		return strings.Contains(t.Status.Message, "example.invalid/echo:1 cannot be pulled: no such host")
-	})
+	waiting := w.awaitMessage(call, "example.invalid/echo:1 cannot be pulled: no such host")
 	if waiting.Status.State != v1alpha1.StateWorking || waiting.Status.Reason != v1alpha1.ReasonStarting {
 		t.Errorf("status %+v", waiting.Status)
 	}
 	version := waiting.ResourceVersion
 	// The kubelet's other words for the same are no news; the next change is that it runs.
 	w.setStatus(pod, func(s *corev1.PodStatus) {
-		s.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
-			Message: `Back-off pulling image "example.invalid/echo:1": ErrImagePull: failed to pull and unpack image "example.invalid/echo:1": no such host`}
+		s.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{
+			Reason: "ImagePullBackOff",
+			Message: `Back-off pulling image "example.invalid/echo:1": ErrImagePull: ` +
+				`failed to pull and unpack image "example.invalid/echo:1": no such host`,
+		}
 	})
 	next := await(w, call, "nothing new, or running", func(t *v1alpha1.MCPTask) bool {
 		if t.ResourceVersion == version {
@@ -205,7 +207,6 @@ func TestLifecycleStartupDeadline(t *testing.T) {
 	call := w.call(w.tool(startsWithin(4 * time.Second)))
 	pod := w.pod(call)
 	w.waits(pod, "CreateContainerConfigError", `secret "db" not found`)
-	go w.removes(pod)
 	done := w.awaitState(call, v1alpha1.StateFailed)
 	if done.Status.Reason != v1alpha1.ReasonCannotStart || !strings.Contains(done.Status.Error.Message, `secret "db" not found`) {
 		t.Errorf("reason %s, error %+v", done.Status.Reason, done.Status.Error)
@@ -216,6 +217,7 @@ func TestLifecycleStartupDeadline(t *testing.T) {
 	if took := done.Status.FinishedAt.Sub(done.CreationTimestamp.Time); took < 4*time.Second {
 		t.Errorf("given up after %v", took)
 	}
+	w.removes(pod)
 	w.awaitGone(w.newJob(call))
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -50,15 +49,11 @@ func TestOnceWithTwoControllers(t *testing.T) {
 	for range 20 {
 		calls = append(calls, w.call(tool))
 	}
-	var kubelet sync.WaitGroup
 	for _, call := range calls {
-		kubelet.Go(func() {
-			pod := w.pod(call)
-			w.runs(pod)
-			w.exits(pod, "main", 0)
-		})
+		pod := w.pod(call)
+		w.runs(pod)
+		w.exits(pod, "main", 0)
 	}
-	kubelet.Wait()
 	for _, call := range calls {
 		w.awaitState(call, v1alpha1.StateCompleted)
 		w.wantOneJob(call)
@@ -236,7 +231,7 @@ func TestRefusedPodByQuotaWaitsForRoom(t *testing.T) {
 	w.must(admin.Create(w.ctx, quota))
 	w.controller()
 	call := w.call(w.tool())
-	waiting := await(w, call, "a word about the quota", func(t *v1alpha1.MCPTask) bool { return strings.Contains(t.Status.Message, "quota") })
+	waiting := w.awaitMessage(call, "quota")
 	if waiting.Status.State != v1alpha1.StateWorking {
 		t.Errorf("status %+v", waiting.Status)
 	}

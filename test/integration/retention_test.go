@@ -41,6 +41,7 @@ func TestRetentionByTheClock(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(now)
 	at := func(s *setup) { s.options.Clock = clock }
 	stop := w.controller(at)
+	shorter := w.finished(kept(hours(23), time.Hour), named("shorter"))
 	call := w.finished(kept(hours(24), time.Hour), named("kept"))
 	if want := metav1.NewTime(now.Add(hours(24))); !call.Status.ExpiresAt.Equal(&want) {
 		t.Errorf("expires at %v, want %v", call.Status.ExpiresAt, want)
@@ -53,7 +54,7 @@ func TestRetentionByTheClock(t *testing.T) {
 
 	clock.SetTime(now.Add(hours(24) - time.Second))
 	stop = w.controller(at)
-	w.finished(named("later")) // The controllers work, and have seen the others.
+	w.awaitGone(shorter)
 	w.must(admin.Get(w.ctx, client.ObjectKeyFromObject(call), &v1alpha1.MCPTask{}))
 	stop()
 

@@ -42,14 +42,16 @@ func TestToolReadiness(t *testing.T) {
 		{"good", func(*v1alpha1.MCPTool) {}, v1alpha1.ToolReasonReady, ""},
 		{"no-input", func(tool *v1alpha1.MCPTool) { tool.Spec.InputSchema = nil }, v1alpha1.ToolReasonReady, ""},
 		{"demanding", func(tool *v1alpha1.MCPTool) {
-			input(`{"type":"object","required":["env","n"],"properties":{"env":{"enum":["a","b"]},"n":{"type":"integer","minimum":3}}}`)(tool)
+			input(`{"type":"object","required":["env","n"],
+				"properties":{"env":{"enum":["a","b"]},"n":{"type":"integer","minimum":3}}}`)(tool)
 			container(tool).Args = []string{"-env=$(MCP_ARG_ENV)"}
 		}, v1alpha1.ToolReasonReady, ""},
 		{"no-example", func(tool *v1alpha1.MCPTool) {
 			input(`{"type":"object","required":["id"],"properties":{"id":{"type":"string","pattern":"^[0-9a-f]{8}-x{3}$"}}}`)(tool)
 			container(tool).Args = []string{"-id=$(MCP_ARG_ID)"}
 		}, v1alpha1.ToolReasonReady, ""},
-		{"bad-schema", input(`{"type":"object","properties":{"n":{"type":"whole number"}}}`), v1alpha1.ToolReasonInvalidSchema, "inputSchema"},
+		{"bad-schema", input(`{"type":"object","properties":{"n":{"type":"whole number"}}}`),
+			v1alpha1.ToolReasonInvalidSchema, "inputSchema"},
 		{"bad-template", func(tool *v1alpha1.MCPTool) { container(tool).Image = "" }, v1alpha1.ToolReasonInvalidTemplate, "image"},
 		{"many-pods", func(tool *v1alpha1.MCPTool) {
 			three := int32(3)
@@ -109,7 +111,8 @@ func TestToolNameOfTheCatalogWins(t *testing.T) {
 	w.awaitReady(own, v1alpha1.ToolReasonReady)
 	ofCatalog := w.tool(named("theirs"), called("migrate"), inNamespace(w.catalog))
 	w.awaitReady(ofCatalog, v1alpha1.ToolReasonReady)
-	if c := w.awaitReady(own, v1alpha1.ToolReasonNameConflict); !strings.Contains(c.Message, "theirs") || !strings.Contains(c.Message, "spec.name") {
+	c := w.awaitReady(own, v1alpha1.ToolReasonNameConflict)
+	if !strings.Contains(c.Message, "theirs") || !strings.Contains(c.Message, "spec.name") {
 		t.Errorf("message %q", c.Message)
 	}
 	w.must(admin.Delete(w.ctx, ofCatalog))

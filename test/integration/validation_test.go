@@ -92,10 +92,13 @@ func TestValidationTheEndIsTheEnd(t *testing.T) {
 	w := newWorld(t)
 	tool := w.tool()
 	call := w.call(tool)
-	wantRefused(t, w.changeStatus(call, func(s *v1alpha1.MCPTaskStatus) { s.State = v1alpha1.StateCompleted }), "status.result goes with")
-	wantRefused(t, w.changeStatus(call, func(s *v1alpha1.MCPTaskStatus) { s.State = v1alpha1.StateFailed }), "status.error goes with")
-	wantRefused(t, w.changeStatus(call, func(s *v1alpha1.MCPTaskStatus) { s.State, s.Result = v1alpha1.StateWorking, `{}` }), "status.result goes with")
-	w.must(w.changeStatus(call, func(s *v1alpha1.MCPTaskStatus) { s.State, s.Result = v1alpha1.StateCompleted, `{"content":[]}` }))
+	set := func(state v1alpha1.TaskState, result string) func(*v1alpha1.MCPTaskStatus) {
+		return func(s *v1alpha1.MCPTaskStatus) { s.State, s.Result = state, result }
+	}
+	wantRefused(t, w.changeStatus(call, set(v1alpha1.StateCompleted, "")), "status.result goes with")
+	wantRefused(t, w.changeStatus(call, set(v1alpha1.StateWorking, `{}`)), "status.result goes with")
+	wantRefused(t, w.changeStatus(call, set(v1alpha1.StateFailed, "")), "status.error goes with")
+	w.must(w.changeStatus(call, set(v1alpha1.StateCompleted, `{"content":[]}`)))
 	for says, change := range map[string]func(*v1alpha1.MCPTaskStatus){
 		"does not change its state": func(s *v1alpha1.MCPTaskStatus) { s.State, s.Result = v1alpha1.StateWorking, "" },
 		"status.result is final":    func(s *v1alpha1.MCPTaskStatus) { s.Result = `{"content":[],"isError":true}` },

@@ -2,7 +2,9 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -144,8 +146,28 @@ func await[T client.Object](w *world, obj T, what string, wanted func(T) bool) T
 			return now
 		}
 	}
-	w.Fatalf("waited in vain for %s: %+v", what, last)
+	w.Fatalf("waited in vain for %s of %s: %s", what, last.GetName(), describe(last))
 	return last
+}
+
+// describe is what an object's status says.
+func describe(obj client.Object) string {
+	var status any
+	switch o := obj.(type) {
+	case *v1alpha1.MCPTask:
+		status = o.Status
+	case *v1alpha1.MCPTool:
+		status = o.Status
+	case *batchv1.Job:
+		status = o.Status
+	case *corev1.Pod:
+		status = o.Status
+	}
+	doc, err := json.Marshal(status)
+	if err != nil {
+		return err.Error()
+	}
+	return string(doc)
 }
 
 func listFor(obj client.Object) (client.ObjectList, bool) {
@@ -197,6 +219,12 @@ func (w *world) awaitReason(t *v1alpha1.MCPTask, reason string) *v1alpha1.MCPTas
 	return await(w, t, "the reason "+reason, func(t *v1alpha1.MCPTask) bool { return t.Status.Reason == reason })
 }
 
+// awaitMessage waits for a message of a task that has these words in it.
+func (w *world) awaitMessage(t *v1alpha1.MCPTask, words string) *v1alpha1.MCPTask {
+	w.Helper()
+	return await(w, t, "a message about "+words, func(t *v1alpha1.MCPTask) bool { return strings.Contains(t.Status.Message, words) })
+}
+
 // job is the task's Job, once it exists.
 func (w *world) job(t *v1alpha1.MCPTask) *batchv1.Job {
 	w.Helper()
@@ -233,8 +261,8 @@ func countJobs(w *world) *jobCounter {
 	return c
 }
 
-// jobsOf is how many Jobs a task has ever had. The API server tells of Jobs in the order of their creation: once the counter has seen
-// one that is created now, it has seen all.
+// jobsOf is how many Jobs a task has ever had. The API server tells of Jobs in the order of their creation: once the counter has
+// seen one that is created now, it has seen all.
 func (w *world) jobsOf(t *v1alpha1.MCPTask) int {
 	w.Helper()
 	suspended := true

@@ -93,14 +93,14 @@ func TestWritesNothingWhereNothingChanges(t *testing.T) {
 	w.runs(w.pod(running))
 	w.awaitReason(running, v1alpha1.ReasonRunning)
 	w.pod(waiting)
-	await(w, waiting, "a word about the node", func(t *v1alpha1.MCPTask) bool { return strings.Contains(t.Status.Message, "node") })
+	w.awaitMessage(waiting, "node")
 	stop()
 
 	var writes journal
 	w.controller(writes.through())
 	last := w.call(tool)
 	w.pod(last)
-	await(w, last, "a word about the node", func(t *v1alpha1.MCPTask) bool { return strings.Contains(t.Status.Message, "node") })
+	w.awaitMessage(last, "node")
 	for _, t := range []*v1alpha1.MCPTask{finished, running, waiting} {
 		for _, entry := range writes.about(t) {
 			if strings.Contains(entry, t.Name) {

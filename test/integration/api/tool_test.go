@@ -69,7 +69,7 @@ func TestKubectlApplyRefusesTypos(t *testing.T) {
 	for name, tc := range map[string]struct{ before, after, field string }{
 		"container":         {`"image"`, `"imagee"`, `spec.jobTemplate.spec.template.spec.containers[0].imagee`},
 		"template metadata": {`"labels"`, `"labls"`, `spec.jobTemplate.spec.template.metadata.labls`},
-		"our own":           {`"description"`, `"descripton"`, `spec.descripton`},
+		"our own":           {`"description"`, `"describe"`, `spec.describe`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			good := newTool()
