@@ -2,6 +2,7 @@ package listen
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -37,9 +38,21 @@ func (e *events) send(m message) error {
 // comment sends a line that clients ignore and proxies count.
 func (e *events) comment() error { return e.write([]byte(":\n\n")) }
 
+// errStalled says that a client did not receive an event in time.
+var errStalled = errors.New("the client stands still")
+
 // write gives every event a deadline of its own. There is none in between: a stream may be silent, but its client may not stand still.
 func (e *events) write(event []byte) error {
-	if err := e.controller.SetWriteDeadline(time.Now().Add(e.timeout)); err != nil {
+	begin := time.Now()
+	err := e.writeBy(begin.Add(e.timeout), event)
+	if err != nil && time.Since(begin) >= e.timeout {
+		return errStalled // HTTP/2 does not say so itself
+	}
+	return err
+}
+
+func (e *events) writeBy(deadline time.Time, event []byte) error {
+	if err := e.controller.SetWriteDeadline(deadline); err != nil {
 		return fmt.Errorf("set a deadline: %w", err)
 	}
 	if _, err := e.w.Write(event); err != nil {

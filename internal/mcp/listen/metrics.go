@@ -39,4 +39,3 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	}
 	return m, nil
 }
-

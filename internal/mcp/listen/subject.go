@@ -22,14 +22,16 @@ type subject struct {
 	over bool
 	// failures is how often in a row it could not be looked at.
 	failures int
-	// queued is pending's.
-	queued bool
+
+	queued, postponed bool // pending's
 }
 
-// end frees what a subject holds. It may be called more than once.
+// end frees what a subject holds, once.
 func (s *subject) end() {
-	s.over = true
-	s.stop()
+	if !s.over {
+		s.over = true
+		s.stop()
+	}
 }
 
 // view is how a stream sees a subject.
