@@ -27,7 +27,7 @@ const (
 const (
 	// MaxArgumentsBytes is the most a call's arguments may take, as JSON.
 	MaxArgumentsBytes = 128 << 10
-	// MaxResultBytes is the most a task's stored result may take, as JSON. It leaves room for the rest of the object
-	// below the 1.5 MiB that etcd accepts.
+	// MaxResultBytes is the most a task's result may take as it is stored: as JSON that is a string within the JSON of the
+	// object, and so escaped once more. It leaves room for the rest of the object below the 1.5 MiB that etcd accepts.
 	MaxResultBytes = 1 << 20
 )

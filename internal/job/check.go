@@ -38,8 +38,8 @@ func Check(tool *v1alpha1.MCPTool) error {
 	return err
 }
 
-// A Blueprint is a tool that has been checked, ready for many calls. It does not change and is safe for concurrent use, as long as
-// nobody changes the tool.
+// A Blueprint is a tool that has been checked, ready for many calls. It does not change and is safe for concurrent use, as
+// long as nobody changes the tool.
 type Blueprint struct {
 	tool      *v1alpha1.MCPTool
 	input     *schema.Schema

@@ -171,6 +171,10 @@ func TestValidateEffortIsBounded(t *testing.T) {
 	for i := range 5000 {
 		fmt.Fprintf(&enum, "%d,", i+2)
 	}
+	var properties strings.Builder
+	for i := range 10000 {
+		fmt.Fprintf(&properties, `"%d":1,`, i)
+	}
 	tests := []struct{ name, schema, doc string }{
 		{"allOf", ladder(`{"allOf":[NEXT,NEXT]}`), `{"v":1}`},
 		{"anyOf", ladder(`{"anyOf":[NEXT,NEXT]}`), `{"v":1}`},
@@ -180,6 +184,8 @@ func TestValidateEffortIsBounded(t *testing.T) {
 		{"properties within not", `{"type":"object","properties":{"v":{"not":{"$ref":"#/$defs/x"}}},"$defs":{"x":{"type":"object",` +
 			`"properties":{"a":{"$ref":"#/$defs/x"}},"patternProperties":{"a":{"$ref":"#/$defs/x"}}}}}`, nested},
 		{"large enum for many items", `{"type":"object","properties":{"v":{"items":{"enum":[` + enum.String() + `0]}}}}`, numbers},
+		{"large enum for many properties", `{"type":"object","properties":{"v":{"additionalProperties":{"enum":[` + enum.String() +
+			`0]}}}}`, `{"v":{` + properties.String() + `"x":1}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
