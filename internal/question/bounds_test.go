@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/cel-go/cel"
 )
@@ -66,17 +65,12 @@ func TestEvaluationIsStopped(t *testing.T) {
 		`arguments.environment.matches('^(([ab]*a){20})b$')`,
 	} {
 		t.Run(source, func(t *testing.T) {
-			start := time.Now()
 			_, compileErr, err := eval(t, source, arguments)
 			if compileErr != nil {
 				t.Fatal(compileErr)
 			}
 			if err == nil || !strings.Contains(err.Error(), "takes too long") {
 				t.Errorf("got the error %v, want one that it takes too long", err)
-			}
-			// Far more than it needs, and far less than it would take.
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("it took %v", took)
 			}
 		})
 	}
@@ -124,13 +118,9 @@ func TestCompilationIsBounded(t *testing.T) {
 		{"deep macros", strings.Repeat("[1].map(a,", 150) + "a" + strings.Repeat(")", 150), "recursion limit"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			start := time.Now()
 			_, err, _ := eval(t, tt.source, `{}`)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got the error %v, want one with %q", err, tt.want)
-			}
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("it took %v", took)
 			}
 		})
 	}
