@@ -40,39 +40,31 @@ func (l podLogs) Tail(ctx context.Context, pod types.NamespacedName, container s
 
 // tail reads r to its end and keeps the last limit bytes.
 func tail(r io.Reader, limit int64) (job.Output, error) {
-	ring := make([]byte, 0, min(limit, 32<<10))
-	var total int64
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := r.Read(buf)
-		ring = keepEnd(ring, buf[:n], int(limit), total)
-		total += int64(n)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return job.Output{}, err
-		}
+	end := &endKeeper{limit: int(limit)}
+	total, err := io.Copy(end, r)
+	if err != nil {
+		return job.Output{}, err
 	}
-	if total > limit { // The oldest byte is where the next one would have gone.
-		at := int(total % limit)
-		ring = append(append(make([]byte, 0, limit), ring[at:]...), ring[:at]...)
-	}
-	return job.Output{Data: ring, Total: total}, nil
+	return job.Output{Data: end.bytes(), Total: total}, nil
 }
 
-// keepEnd writes data, which follows total bytes, into the ring of at most limit bytes.
-func keepEnd(ring, data []byte, limit int, total int64) []byte {
-	if skip := len(data) - limit; skip > 0 {
-		data, total = data[skip:], total+int64(skip)
-	}
-	if room := limit - len(ring); room > 0 {
-		n := min(room, len(data))
-		ring, data, total = append(ring, data[:n]...), data[n:], total+int64(n)
-	}
-	for len(data) > 0 {
-		n := copy(ring[int(total%int64(limit)):], data)
-		data, total = data[n:], total+int64(n)
-	}
-	return ring
+// endKeeper is a writer that keeps the last limit bytes, and holds not much more than twice as many.
+type endKeeper struct {
+	limit int
+	data  []byte
 }
+
+// Write never fails.
+func (k *endKeeper) Write(p []byte) (int, error) {
+	n := len(p)
+	if n > k.limit {
+		p = p[n-k.limit:]
+	}
+	if len(k.data)+len(p) > 2*k.limit {
+		k.data = k.data[:copy(k.data, k.bytes())]
+	}
+	k.data = append(k.data, p...)
+	return n, nil
+}
+
+func (k *endKeeper) bytes() []byte { return k.data[max(0, len(k.data)-k.limit):] }

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,6 +50,10 @@ func TestMain(m *testing.M) {
 	if err := prepare(kubeconfig); err != nil {
 		fmt.Fprintln(os.Stderr, "integration tests:", err)
 		os.Exit(1)
+	}
+	// The tests mostly wait, for the cluster's controllers and for clocks.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
