@@ -10,7 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,7 +59,7 @@ func offer(ctx context.Context, s *screen, p *place) error {
 	s.say("%s says how a Job becomes a tool: its name, what an agent may ask for, how long it may run.", "run-migration.yaml")
 	s.say("The Job runs %s on SQLite databases, on a volume of the tenant %s.", images.Migrate.Tag, tenant)
 	s.gap()
-	if err := forgetDatabases(ctx, p); err != nil {
+	if err := forgetTenant(ctx, s, p); err != nil {
 		return err
 	}
 	samples := filepath.Join("config", "samples")
@@ -78,16 +78,26 @@ func offer(ctx context.Context, s *screen, p *place) error {
 	return p.show(ctx, s, "get", "mcptools", "-A")
 }
 
-// forgetDatabases removes the databases of an earlier demo, so that there is something to migrate.
-func forgetDatabases(ctx context.Context, p *place) error {
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "databases"}}
-	if err := client.IgnoreNotFound(p.cluster.Delete(ctx, claim)); err != nil {
-		return fmt.Errorf("remove the databases of an earlier demo: %w", err)
+// forgetTenant removes the tenant of an earlier demo, so that there is something to migrate. It never removes somebody's own.
+func forgetTenant(ctx context.Context, s *screen, p *place) error {
+	namespace := &corev1.Namespace{}
+	err := p.cluster.Get(ctx, types.NamespacedName{Name: tenant}, namespace)
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readiness)
-	defer cancel()
-	if err := p.cluster.WaitGone(ctx, claim, kube.Key(claim)); err != nil {
-		return advise(err, "a pod may still use the volume: kubectl get pods -n %s", tenant)
+	if err != nil {
+		return err
 	}
-	return nil
+	if namespace.Labels["app.kubernetes.io/part-of"] != "mcptasks-samples" {
+		return advise(fmt.Errorf("there is a namespace %s already, and it is not the samples'", tenant),
+			"use another cluster, or remove that namespace if nobody needs it")
+	}
+	return s.step("remove the tenant of the demo before", func() error {
+		if err := client.IgnoreNotFound(p.cluster.Delete(ctx, namespace)); err != nil {
+			return fmt.Errorf("remove the namespace %s: %w", tenant, err)
+		}
+		ctx, cancel := context.WithTimeout(ctx, readiness)
+		defer cancel()
+		return advise(p.cluster.WaitGone(ctx, namespace, kube.Key(namespace)), "kubectl describe namespace %s says what it waits for", tenant)
+	})
 }
