@@ -22,10 +22,15 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.answers) || self.spec.answers.all(k, has(self.status) && has(self.status.questions) && k in self.status.questions)",message="spec.answers may only answer questions that status.questions asks"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || has(self.status)",message="status cannot be removed"
 type MCPTask struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the object's metadata, as in every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is the call. Only answers and cancel can be added to it later.
+	// +required
 	Spec MCPTaskSpec `json:"spec"`
+	// status is what became of the call. Only the controller writes it.
 	// +optional
 	Status MCPTaskStatus `json:"status,omitempty"`
 }
@@ -51,17 +56,21 @@ type MCPTaskList struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.answers) || (has(self.answers) && oldSelf.answers.all(k, k in self.answers && self.answers[k] == oldSelf.answers[k]))",message="an answer cannot be changed or taken back"
 type MCPTaskSpec struct {
 	// tool is the MCPTool that was called, as it was at the time of the call.
+	// +required
 	Tool ToolReference `json:"tool"`
 
 	// arguments are the call's arguments, the caller's JSON object byte for byte. At most 131072 characters.
+	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=131072
 	Arguments string `json:"arguments"`
 
 	// owner is the caller: only the same issuer and subject may see, answer or cancel the task.
+	// +required
 	Owner Owner `json:"owner"`
 
 	// execution is the tool's execution at the time of the call; later changes of the tool do not touch the task.
+	// +required
 	Execution Execution `json:"execution"`
 
 	// result is the tool's result source at the time of the call.
@@ -88,14 +97,18 @@ type MCPTaskSpec struct {
 // ToolReference names an MCPTool at one generation.
 type ToolReference struct {
 	// namespace of the MCPTool: the task's own, or the catalog namespace.
+	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace"`
 	// name is the MCPTool's metadata.name.
+	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// uid of the MCPTool.
+	// +required
 	UID types.UID `json:"uid"`
 	// generation of the MCPTool that the arguments were validated against.
+	// +required
 	// +kubebuilder:validation:Minimum=1
 	Generation int64 `json:"generation"`
 }
@@ -103,10 +116,12 @@ type ToolReference struct {
 // Owner is an authenticated caller.
 type Owner struct {
 	// issuer is who vouched for the caller: "kubernetes" for tokens of this cluster.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Issuer string `json:"issuer"`
 	// subject is the caller's name at that issuer, for instance "system:serviceaccount:team-a:agent".
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Subject string `json:"subject"`
@@ -126,20 +141,25 @@ const (
 
 // Answer is the answer to one question.
 type Answer struct {
+	// action is what the person did.
+	// +required
 	Action AnswerAction `json:"action"`
 	// content is the answer as a JSON object, byte for byte; only with action accept. At most 65536 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Content string `json:"content,omitempty"`
 	// at is when the endpoint accepted the answer.
+	// +required
 	At metav1.MicroTime `json:"at"`
 }
 
 // Cancellation is the wish to stop a task.
 type Cancellation struct {
 	// at is when the wish was recorded.
+	// +required
 	At metav1.MicroTime `json:"at"`
 	// by is the subject that asked for it.
+	// +required
 	// +kubebuilder:validation:MaxLength=512
 	By string `json:"by"`
 	// reason in words, shown in the task's status message. At most 512 characters.
@@ -224,8 +244,9 @@ type MCPTaskStatus struct {
 	// +optional
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
 
-	// conditions: Started (the main container ran) and Finished (the state is terminal).
+	// conditions are Started (the main container ran) and Finished (the state is terminal).
 	// +optional
+	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -234,22 +255,27 @@ type MCPTaskStatus struct {
 // Question is something that the task's caller has to answer: an MCP form elicitation.
 type Question struct {
 	// message says what is asked.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Message string `json:"message"`
 	// requestedSchema is the JSON Schema of the answer's content, a flat object of primitives, as JSON.
+	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=16384
 	RequestedSchema string `json:"requestedSchema"`
 	// askedAt is when the question was asked.
+	// +required
 	AskedAt metav1.MicroTime `json:"askedAt"`
 }
 
 // TaskError is a JSON-RPC error.
 type TaskError struct {
 	// code is the JSON-RPC error code, for instance -32603.
+	// +required
 	Code int32 `json:"code"`
 	// message is one sentence for the caller.
+	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message"`
 	// data is a JSON object with details, at least {"reason": "..."}.
@@ -261,9 +287,11 @@ type TaskError struct {
 // JobReference names a Job in the task's namespace.
 type JobReference struct {
 	// name of the Job, equal to the task's.
+	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 	// uid of the Job.
+	// +required
 	UID types.UID `json:"uid"`
 }
 

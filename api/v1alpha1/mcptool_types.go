@@ -20,10 +20,15 @@ import (
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type MCPTool struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the object's metadata, as in every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec says what agents see of the tool and which Job a call becomes.
+	// +required
 	Spec MCPToolSpec `json:"spec"`
+	// status says whether agents can use the tool. Only the controller writes it.
 	// +optional
 	Status MCPToolStatus `json:"status,omitempty"`
 }
@@ -53,6 +58,7 @@ type MCPToolSpec struct {
 	Title string `json:"title,omitempty"`
 
 	// description tells the model what the tool does and when to use it. 1 to 4096 characters.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Description string `json:"description"`
@@ -94,22 +100,23 @@ type MCPToolSpec struct {
 	// jobTemplate is the Job that a call becomes. Arguments reach its containers as the file /mcp/arguments.json and as
 	// environment variables MCP_ARG_<NAME>, one for each scalar property of inputSchema. backoffLimit, ttlSecondsAfterFinished,
 	// podReplacementPolicy and the pod's activeDeadlineSeconds are set by mcptasks from execution.
+	// +required
 	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
 }
 
 // ToolAnnotations are the behaviour hints of an MCP tool (MCP 2026-07-28, server/tools, "ToolAnnotations"). They are hints for
 // clients, not limits that anybody enforces.
 type ToolAnnotations struct {
-	// readOnlyHint: the tool does not change its environment. MCP's default: false.
+	// readOnlyHint says that the tool does not change its environment. MCP's default: false.
 	// +optional
 	ReadOnlyHint *bool `json:"readOnlyHint,omitempty"`
-	// destructiveHint: the tool may destroy something. MCP's default: true.
+	// destructiveHint says that the tool may destroy something. MCP's default: true.
 	// +optional
 	DestructiveHint *bool `json:"destructiveHint,omitempty"`
-	// idempotentHint: calling again with the same arguments changes nothing more. MCP's default: false.
+	// idempotentHint says that calling again with the same arguments changes nothing more. MCP's default: false.
 	// +optional
 	IdempotentHint *bool `json:"idempotentHint,omitempty"`
-	// openWorldHint: the tool talks to things outside of its own domain. MCP's default: true.
+	// openWorldHint says that the tool talks to things outside of its own domain. MCP's default: true.
 	// +optional
 	OpenWorldHint *bool `json:"openWorldHint,omitempty"`
 }
@@ -230,6 +237,7 @@ type ResultSource struct {
 type MCPToolStatus struct {
 	// name is the name in the agents' tool list: spec.name, or metadata.name where that is empty.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
 	// observedGeneration is the generation that the conditions speak of.
@@ -238,6 +246,7 @@ type MCPToolStatus struct {
 
 	// conditions has one entry, Ready: whether agents see the tool. Its reasons are the ToolReason constants.
 	// +optional
+	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

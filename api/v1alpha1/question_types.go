@@ -47,6 +47,7 @@ const (
 type ToolQuestion struct {
 	// key names the question, unique within the tool; it is the key in inputRequests and in answers. 1 to 63 characters: a letter,
 	// then letters, digits and "_".
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_]*$`
@@ -60,6 +61,7 @@ type ToolQuestion struct {
 	// message is a CEL expression of type string: what the person reads, for instance
 	// "'Apply ' + string(arguments.steps) + ' migrations?'". Control characters are removed from its value, and what is longer than
 	// 4096 characters is cut. 1 to 2048 characters.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message"`

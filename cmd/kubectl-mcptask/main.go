@@ -19,9 +19,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	ctrl.SetLogger(logr.Discard())
-	if err := newRootCommand(time.Now).ExecuteContext(ctx); err != nil {
+	err := newRootCommand(time.Now).ExecuteContext(ctx)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}

@@ -186,7 +186,7 @@ team-a      t-old   run-migration   completed   10m   Done
 }
 
 func TestPrintResult(t *testing.T) {
-	const good = `{"content":[{"type":"text","text":"line\nline 2"},{"type":"resource_link","uri":"mcptasks:///t-1/log"},` +
+	const good = `{"content":[{"type":"text","text":"first\nsecond"},{"type":"resource_link","uri":"mcptasks:///t-1/log"},` +
 		`{"type":"image","mimeType":"image/png","data":"AA=="}]}`
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.MCPTask)
@@ -196,7 +196,7 @@ func TestPrintResult(t *testing.T) {
 	}{
 		"text": {
 			change: completed(good),
-			want:   "line\nline 2\n[more at mcptasks:///t-1/log]\n[image image/png; see --json]\n",
+			want:   "first\nsecond\n[more at mcptasks:///t-1/log]\n[image image/png; see --json]\n",
 		},
 		"json": {change: completed(good), json: true, want: good + "\n"},
 		"the tool's own error": {

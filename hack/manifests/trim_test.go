@@ -57,8 +57,8 @@ func TestTrimDropsDescriptionsOnlyBelowEmbeddedTypes(t *testing.T) {
 			`{anyOf: [{description: x, type: string}], not: {description: x}}`, `{anyOf: [{type: string}], not: {}}`,
 		},
 		"what is enforced stays": {
-			`{properties: {p: {description: x, default: {description: d}, enum: [description], x-kubernetes-validations: [{rule: "true"}]}}}`,
-			`{properties: {p: {default: {description: d}, enum: [description], x-kubernetes-validations: [{rule: "true"}]}}}`,
+			`{properties: {p: {description: x, default: {description: d}, enum: [description], x-kubernetes-validations: [{rule: a}]}}}`,
+			`{properties: {p: {default: {description: d}, enum: [description], x-kubernetes-validations: [{rule: a}]}}}`,
 		},
 		"map allowed by a boolean": {`{additionalProperties: true}`, `{additionalProperties: true}`},
 	} {

@@ -124,14 +124,14 @@ func (t *tests) end(e event, p *pkg) {
 }
 
 // below reports whether a test has subtests, and whether one of them failed or did not finish.
-func (p *pkg) below(name string) (any, failed bool) {
+func (p *pkg) below(name string) (exist, failed bool) {
 	for other, one := range p.tests {
 		if strings.HasPrefix(other, name+"/") {
-			any = true
+			exist = true
 			failed = failed || one.action == "fail" || one.action == ""
 		}
 	}
-	return any, failed
+	return exist, failed
 }
 
 // said is what a test printed, and the tests around it: a panic of a subtest is printed by them.
