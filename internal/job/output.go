@@ -104,7 +104,7 @@ func (t tail) text() string {
 
 // toolResult is the CallToolResult that all of the text is; false where it is none, or where some of it is missing.
 func (t tail) toolResult() (toolResult, bool) {
-	if t.lost > 0 {
+	if t.lost > 0 || !bytes.HasPrefix(bytes.TrimSpace(t.data), []byte("{")) {
 		return toolResult{}, false
 	}
 	return parseToolResult([]byte(t.text()))
