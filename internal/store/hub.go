@@ -6,45 +6,44 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// hub wakes those who follow a task. A wake-up carries nothing: whoever is woken reads the newest state, so a burst of changes
-// may arrive as one.
+// hub tells those who watch a task that it has changed. It tells nothing else: whoever is told reads the newest state, so that
+// a burst of changes may be seen as one.
 type hub struct {
-	mu        sync.Mutex
-	listeners map[types.NamespacedName]map[chan struct{}]struct{}
+	mu       sync.Mutex
+	watchers map[types.NamespacedName]map[*watcher]struct{}
 }
+
+// watcher is one who is told. Its identity is its address: functions cannot be compared.
+type watcher struct{ changed func() }
 
 func newHub() *hub {
-	return &hub{listeners: map[types.NamespacedName]map[chan struct{}]struct{}{}}
+	return &hub{watchers: map[types.NamespacedName]map[*watcher]struct{}{}}
 }
 
-// subscribe returns a channel that gets a value after each change of the task, and the function that ends it.
-func (h *hub) subscribe(key types.NamespacedName) (<-chan struct{}, func()) {
-	wake := make(chan struct{}, 1)
+// watch calls changed, which must not block, after each change of the task until stop is called.
+func (h *hub) watch(key types.NamespacedName, changed func()) (stop func()) {
+	w := &watcher{changed}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.listeners[key] == nil {
-		h.listeners[key] = map[chan struct{}]struct{}{}
+	if h.watchers[key] == nil {
+		h.watchers[key] = map[*watcher]struct{}{}
 	}
-	h.listeners[key][wake] = struct{}{}
-	return wake, func() {
+	h.watchers[key][w] = struct{}{}
+	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		delete(h.listeners[key], wake)
-		if len(h.listeners[key]) == 0 {
-			delete(h.listeners, key)
+		delete(h.watchers[key], w)
+		if len(h.watchers[key]) == 0 {
+			delete(h.watchers, key)
 		}
 	}
 }
 
-// notify wakes all who follow the task. It never blocks: one who has not yet been woken for an earlier change need not be woken
-// twice.
+// notify tells all who watch the task.
 func (h *hub) notify(key types.NamespacedName) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for wake := range h.listeners[key] {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
+	for w := range h.watchers[key] {
+		w.changed()
 	}
 }

@@ -17,8 +17,10 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -235,3 +237,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		}
 	}
 }
+
+// quotaError is what the API server says when a quota of tasks is full.
+var quotaError = apierrors.NewForbidden(schema.GroupResource{Group: v1alpha1.Group, Resource: "mcptasks"}, "t-1",
+	errors.New("exceeded quota: tasks, requested: count/mcptasks.mcptasks.dev=1, used: 5, limited: 5"))

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/go-logr/logr"
@@ -31,22 +30,7 @@ func NewHandler(service *methods.Service, self wire.Server, instructions string,
 		})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Accel-Buffering", "no")
-		// The SDK goes on when a client of these eras hangs up, since it could come back to a session; here there are none.
-		ctx := context.WithValue(r.Context(), exchangeKey{}, r.Context())
-		streamable.ServeHTTP(&jsonErrors{ResponseWriter: w}, r.WithContext(ctx))
+		e := &exchange{http: r.Context()}
+		streamable.ServeHTTP(&ownWords{ResponseWriter: w, exchange: e}, r.WithContext(withExchange(e)))
 	})
-}
-
-// exchangeKey finds the context of the HTTP exchange in that of a method, which the SDK cuts loose from it.
-type exchangeKey struct{}
-
-// untilHangUp returns a context that ends with the HTTP exchange as well.
-func untilHangUp(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	exchange, ok := ctx.Value(exchangeKey{}).(context.Context)
-	if !ok {
-		return ctx, cancel
-	}
-	stop := context.AfterFunc(exchange, cancel)
-	return ctx, func() { stop(); cancel() }
 }

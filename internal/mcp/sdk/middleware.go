@@ -88,8 +88,9 @@ type callToolResult struct {
 func (r *callToolResult) MarshalJSON() ([]byte, error) { return r.stored, nil }
 
 func (m *middleware) callTool(ctx context.Context, request mcp.Request, params *mcp.CallToolParamsRaw) (mcp.Result, error) {
-	ctx, cancel := untilHangUp(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(exchangeOf(ctx).http, cancel)()
 	arguments := params.Arguments
 	if string(arguments) == "null" {
 		arguments = nil
@@ -134,6 +135,7 @@ func (m *middleware) explain(ctx context.Context, method string, err error) erro
 		answer = wire.Unexpected()
 	}
 	guard.RecordOf(ctx).Code = answer.Code
+	exchangeOf(ctx).explained.Store(true)
 	translated := &jsonrpc.Error{Code: int64(answer.Code), Message: answer.Message}
 	if answer.Data != nil {
 		if data, err := wire.Marshal(answer.Data); err == nil {
