@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
@@ -70,6 +73,9 @@ func (a *agent) migrates(ctx context.Context) error {
 		return err
 	}
 	if _, err := a.follow(ctx, id, (*mcpclient.Task).Terminal); err != nil {
+		return err
+	}
+	if err := a.jobComplete(ctx, id); err != nil {
 		return err
 	}
 	a.s.gap()
@@ -227,9 +233,20 @@ func (a *agent) outcome(task *mcpclient.Task) error {
 	return nil
 }
 
+// jobComplete waits until Kubernetes, too, has noticed that the Job is done; the task's end does not wait for that.
+func (a *agent) jobComplete(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	job := &batchv1.Job{}
+	return a.p.cluster.Wait(ctx, job, taskKey(id), func() bool { return job.Status.CompletionTime != nil })
+}
+
 // running reports whether the task's container runs, which the wire says in words only.
 func (a *agent) running(ctx context.Context, id string) bool {
 	task := &v1alpha1.MCPTask{}
-	err := a.p.cluster.Get(ctx, kubeKey(id), task)
+	err := a.p.cluster.Get(ctx, taskKey(id), task)
 	return err == nil && task.Status.Reason == v1alpha1.ReasonRunning
 }
+
+// taskKey is where a task and its Job are.
+func taskKey(id string) types.NamespacedName { return types.NamespacedName{Namespace: tenant, Name: id} }

@@ -50,7 +50,7 @@ func farewell(ctx context.Context, s *screen, p *place) error {
 	for _, name := range []string{"Content-Type", "Accept", "MCP-Protocol-Version", "Mcp-Method"} {
 		s.say("    -H %s \\", shellWords([]string{name + ": " + header.Get(name)}))
 	}
-	s.say("    -d %s", shellWords([]string{string(body)}))
+	s.say("    -d %s", shellWords([]string{strings.TrimSpace(string(body))}))
 	s.gap()
 	s.say("What agents have called:")
 	s.gap()
