@@ -249,4 +249,6 @@ func (a *agent) running(ctx context.Context, id string) bool {
 }
 
 // taskKey is where a task and its Job are.
-func taskKey(id string) types.NamespacedName { return types.NamespacedName{Namespace: tenant, Name: id} }
+func taskKey(id string) types.NamespacedName {
+	return types.NamespacedName{Namespace: tenant, Name: id}
+}

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/mcptasks/mcptasks/test/kube"
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
@@ -76,8 +74,4 @@ func shellWords(words []string) string {
 		}
 	}
 	return strings.Join(quoted, " ")
-}
-
-func kubeKey(id string) types.NamespacedName {
-	return types.NamespacedName{Namespace: tenant, Name: id}
 }

@@ -84,6 +84,21 @@ func TestMainJobKilled(t *testing.T) {
 	x.wantMarks(x.replicas(1)[0], len(moments))
 }
 
+// TestMainJobKilledWhileCancelling ends the controller between the cancel and what comes of it.
+func TestMainJobKilledWhileCancelling(t *testing.T) {
+	x := newTenant(t)
+	x.offer(tool("slow", "sleep", "--seconds=300"))
+	c := x.replicas(1)[0]
+	id := x.call(c, "slow", nil)
+	x.waitRunning(id)
+	x.must(c.Cancel(x.ctx, id))
+	x.kill(kube.ControllerLabels)
+	if task := x.wait(c, id); task.Status != "cancelled" {
+		t.Errorf("the task is %s (%s)", task.Status, task.StatusMessage)
+	}
+	x.waitStopped(id)
+}
+
 // waitExited waits until the task's container has ended, whether or not anybody has noticed.
 func (x *tenant) waitExited(id string) {
 	x.t.Helper()
