@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -8,13 +9,13 @@ import (
 	"testing"
 )
 
-// TestGateway sends a request through the gateway: the endpoint gets it with the token and otherwise unchanged, and its stream comes
-// back event by event.
+// TestGateway sends a request through the gateway: the endpoint gets it with the token and otherwise unchanged, and its stream
+// comes back event by event.
 func TestGateway(t *testing.T) {
 	released := make(chan struct{})
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "%s %s %s %s\n", r.Host, r.URL.Path, r.Header.Get("Origin"), r.Header.Get("Authorization"))
-		if err := http.NewResponseController(w).Flush(); err != nil {
+		_, err := fmt.Fprintf(w, "%s %s %s %s\n", r.Host, r.URL.Path, r.Header.Get("Origin"), r.Header.Get("Authorization"))
+		if err := errors.Join(err, http.NewResponseController(w).Flush()); err != nil {
 			t.Error(err)
 		}
 		<-released
@@ -36,7 +37,7 @@ func TestGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	first := make([]byte, 200)
 	n, err := response.Body.Read(first)
 	if err != nil {

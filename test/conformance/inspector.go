@@ -12,36 +12,35 @@ import (
 
 // inspection is one call of the Inspector's CLI and what has to come of it.
 type inspection struct {
-	name, what string
-	args       []string
-	code       int      // exit code; 5 is "the tool reports an error"
-	want       []string // all in its output
+	name, what      string
+	tool, arguments string   // called; without a tool, the tools are listed
+	code            int      // exit code; 5 is "the tool reports an error"
+	want            []string // all in its output
 }
 
 var inspections = []inspection{
 	{
 		name: "inspector-tools-list", what: "the tools of the tenant are listed",
-		args: []string{"--method", "tools/list"},
 		want: []string{`"greet"`, `"slow_compute"`, `"failing_job"`, `"protocol_error_job"`},
 	},
 	{
 		name: "inspector-call-blocking", what: "a tool that is no task answers",
-		args: []string{"--method", "tools/call", "--tool-name", "greet", "--tool-args-json", `{"name":"Inspector"}`},
+		tool: "greet", arguments: `{"name":"Inspector"}`,
 		want: []string{"Hello, Inspector!"},
 	},
 	{
 		name: "inspector-call-task", what: "a task is followed to its result",
-		args: []string{"--method", "tools/call", "--tool-name", "slow_compute", "--tool-args-json", `{"seconds":1,"label":"inspected"}`},
+		tool: "slow_compute", arguments: `{"seconds":1,"label":"inspected"}`,
 		want: []string{"inspected: done"},
 	},
 	{
 		name: "inspector-tool-error", what: "a tool's failure is a tool error",
-		args: []string{"--method", "tools/call", "--tool-name", "failing_job", "--tool-args-json", `{}`},
+		tool: "failing_job", arguments: `{}`,
 		code: 5, want: []string{"The disk is full."},
 	},
 	{
 		name: "inspector-task-failed", what: "a call that cannot be carried out is an error",
-		args: []string{"--method", "tools/call", "--tool-name", "protocol_error_job", "--tool-args-json", `{}`},
+		tool: "protocol_error_job", arguments: `{}`,
 		code: 1,
 	},
 }
@@ -54,7 +53,7 @@ func (c *clients) inspector(ctx context.Context, url, token, home string, r *rep
 	r.say("Inspector CLI, protocol era modern:")
 	for _, i := range inspections {
 		args := append([]string{"--cli", url, "--transport", "http", "--protocol-era", "modern", "--format", "json",
-			"--header", "Authorization: Bearer " + token}, i.args...)
+			"--header", "Authorization: Bearer " + token}, i.method()...)
 		cmd := c.node(ctx, home, ".bin/mcp-inspector", args...)
 		out, err := cmd.CombinedOutput()
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
@@ -67,6 +66,13 @@ func (c *clients) inspector(ctx context.Context, url, token, home string, r *rep
 		}
 	}
 	return nil
+}
+
+func (i inspection) method() []string {
+	if i.tool == "" {
+		return []string{"--method", "tools/list"}
+	}
+	return []string{"--method", "tools/call", "--tool-name", i.tool, "--tool-args-json", i.arguments}
 }
 
 // judge says what is wrong with an exit code and an output, if anything is.

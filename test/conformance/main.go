@@ -29,7 +29,8 @@ const (
 	agent  = "agent"
 )
 
-// runnable are the scenarios of the Tasks extension that the tools of tools/ are enough for. The others want tools that ask questions.
+// runnable are the scenarios of the Tasks extension that the tools of tools/ are enough for. The others want tools that ask
+// questions.
 var runnable = []string{
 	"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-request-headers",
 	"tasks-required-task-error",
@@ -44,7 +45,8 @@ func main() {
 
 func run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
-	kubeconfig := flags.String("kubeconfig", os.Getenv("MCPTASKS_E2E_KUBECONFIG"), "cluster with mcptasks and the image of the test tools")
+	kubeconfig := flags.String("kubeconfig", os.Getenv("MCPTASKS_E2E_KUBECONFIG"),
+		"cluster with mcptasks and the image of the test tools")
 	scenarios := flags.String("scenarios", strings.Join(runnable, ","), "scenarios of the suite, comma-separated")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -109,7 +111,7 @@ func conform(ctx context.Context, kubeconfig string, scenarios []string, r *repo
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	for _, scenario := range scenarios {
 		if err := clients.suite(ctx, "http://"+gateway+"/mcp", scenario, filepath.Join(work, scenario), r); err != nil {
 			return err

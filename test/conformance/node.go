@@ -45,7 +45,7 @@ func install(ctx context.Context, r *report) (*clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	if err := os.CopyFS(work, pinned); err != nil {
 		return nil, err
 	}

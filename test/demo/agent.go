@@ -13,10 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/test/kube"
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
 
-// lookEvery is how often the agent asks for a task's state. It is more often than a real one would, so that the reader sees every state.
+// lookEvery is how often the agent asks for a task's state: more often than a real one would, so that the reader sees all states.
 const lookEvery = 150 * time.Millisecond
 
 // patience is how long a task may take to get to where the demo wants it.
@@ -45,7 +46,8 @@ func newAgent(ctx context.Context, s *screen, p *place) (*agent, error) {
 func (a *agent) work(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{a.lists, a.migrates, a.hasNothingToDo, a.meetsBadSQL, a.cancels} {
 		if err := part(ctx); err != nil {
-			return advise(err, "see what the controller and the endpoint say: kubectl logs -n mcptasks -l app.kubernetes.io/name=mcptasks --prefix")
+			return advise(err, "see what the controller and the endpoint say: "+
+				"kubectl logs -n %s -l app.kubernetes.io/name=mcptasks --prefix", kube.Namespace)
 		}
 	}
 	return nil

@@ -48,7 +48,8 @@ func install(ctx context.Context, s *screen, p *place) error {
 	s.command("helm upgrade --install mcptasks charts/mcptasks --namespace " + env.Namespace +
 		" --create-namespace --set image.repository=mcptasks,image.tag=dev --wait")
 	if err := p.env.InstallChart(ctx, p.kubeconfig, archives[0], nil); err != nil {
-		return advise(err, "the lines above show the pods; if an image is missing, give it to the nodes (%s)", strings.Join(archives, ", "))
+		return advise(err, "the lines above show the pods; if an image is missing, give it to the nodes (%s)",
+			strings.Join(archives, ", "))
 	}
 	return offer(ctx, s, p)
 }
@@ -98,6 +99,7 @@ func forgetTenant(ctx context.Context, s *screen, p *place) error {
 		}
 		ctx, cancel := context.WithTimeout(ctx, readiness)
 		defer cancel()
-		return advise(p.cluster.WaitGone(ctx, namespace, kube.Key(namespace)), "kubectl describe namespace %s says what it waits for", tenant)
+		return advise(p.cluster.WaitGone(ctx, namespace, kube.Key(namespace)),
+			"kubectl describe namespace %s says what it waits for", tenant)
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen writes for a reader: headings, sentences, commands and what they print. Colours are for terminals only, and not for those
-// who set NO_COLOR.
+// screen writes for a reader: headings, sentences, commands and what they print. Colours are for terminals only, and not for
+// those who set NO_COLOR.
 type screen struct {
 	out      io.Writer
 	terminal bool
@@ -102,7 +102,7 @@ func (s *screen) step(what string, do func() error) error {
 			fmt.Fprintf(s.out, again, what, time.Since(began).Round(time.Second))
 		case err := <-done:
 			if s.terminal {
-				fmt.Fprint(s.out, "\r\x1b[K")
+				fmt.Fprintf(s.out, "\r\x1b[K")
 			}
 			if err == nil {
 				s.say("%s: done in %s", what, time.Since(began).Round(100*time.Millisecond))

@@ -13,8 +13,8 @@ import (
 
 // hostile are texts that something on the way to a container would like to read as more than text.
 var hostile = []string{
-	"; touch /tmp/pwn", "$(id)", "`id`", `"; exit 0; #`, `'\''`, "two\nlines\r\n", "{{workflow.name}}", "$(params.x)", "%s%n%d", "🐈 é ﷽",
-	"$(MCP_ARG_P0)", "$(KUBERNETES_SERVICE_HOST)", "$$(HOME)", "$$$(X)", "a$b", "$", "$(", "$$", "${HOME}", "$HOME",
+	"; touch /tmp/pwn", "$(id)", "`id`", `"; exit 0; #`, `'\''`, "two\nlines\r\n", "{{workflow.name}}", "$(params.x)", "%s%n%d",
+	"🐈 é ﷽", "$(MCP_ARG_P0)", "$(KUBERNETES_SERVICE_HOST)", "$$(HOME)", "$$$(X)", "a$b", "$", "$(", "$$", "${HOME}", "$HOME",
 	"-rf", "--kubeconfig=/x", "--", " leading and trailing ", "\t", "<script>&amp;</script>", `\u0041\\`, "null", "", "[31m\x1b[0m",
 	"\u2028\u2029\ufeff", "../../../etc/passwd", `{"a":1}`, "=", "a=b", strings.Repeat("x", 60_000),
 }
@@ -79,7 +79,7 @@ func (x *tenant) callRaw(c *mcpclient.Client, tool, arguments string) string {
 	body = bytes.Replace(body, []byte(`"`+place+`"`), []byte(arguments), 1)
 	response, err := c.Send(x.ctx, body, header)
 	x.must(err)
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)
 	x.must(err)
 	var reply struct {

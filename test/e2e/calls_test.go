@@ -141,7 +141,8 @@ func TestMainJobJobsAreRemoved(t *testing.T) {
 	x.waitStopped(id)
 	after, err := c.Get(x.ctx, id)
 	x.must(err)
-	if after.Status != "completed" || after.Result == nil || after.Result.Text() != before.Result.Text() || after.Result.Text() != "Hello, World!" {
+	const hello = "Hello, World!"
+	if after.Status != "completed" || after.Result == nil || after.Result.Text() != hello || before.Result.Text() != hello {
 		t.Errorf("without its Job the task is %s, result %+v, before %+v", after.Status, after.Result, before.Result)
 	}
 	if !after.LastUpdatedAt.Equal(before.LastUpdatedAt) {

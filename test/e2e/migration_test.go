@@ -58,7 +58,8 @@ func TestMainJobMigration(t *testing.T) {
 		Version int
 		Pending []string
 	}
-	if call.Result == nil || json.Unmarshal(call.Result.StructuredContent, &status) != nil || status.Version != 3 || len(status.Pending) != 1 {
+	if call.Result == nil || json.Unmarshal(call.Result.StructuredContent, &status) != nil ||
+		status.Version != 3 || len(status.Pending) != 1 {
 		t.Errorf("migration_status says %+v, want version 3 and one pending", call.Result)
 	}
 }

@@ -84,7 +84,7 @@ func TestMainJobRefusals(t *testing.T) {
 			header.Set("Authorization", authorization)
 			response, err := c.Send(x.ctx, body, header)
 			x.must(err)
-			response.Body.Close()
+			x.must(response.Body.Close())
 			if response.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(response.Header.Get("WWW-Authenticate"), "Bearer") {
 				t.Errorf("with %q: HTTP %d, WWW-Authenticate %q", authorization, response.StatusCode, response.Header.Get("WWW-Authenticate"))
 			}
@@ -139,7 +139,7 @@ func send(t *testing.T, c *mcpclient.Client, body []byte, header http.Header) (i
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,8 @@ func (e environment) check() error {
 // open opens the environment's database, which it creates if need be, and its migrations. The caller closes the provider.
 func (e environment) open() (*goose.Provider, error) {
 	// The image has no /tmp, so temporary tables stay in memory.
-	dsn := "file:" + filepath.Join(e.data, e.name+".db") + "?_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=busy_timeout(5000)"
+	const pragmas = "?_pragma=foreign_keys(1)&_pragma=temp_store(2)&_pragma=busy_timeout(5000)"
+	dsn := "file:" + filepath.Join(e.data, e.name+".db") + pragmas
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open the database of %s: %w", e.name, err)

@@ -96,8 +96,10 @@ func spew(ctx context.Context, c call) (int, error) {
 	pattern := c.str("pattern", "The quick brown fox jumps over the lazy dog.\n")
 	chunk := strings.Repeat(pattern, max(1, 32<<10/len(pattern)))
 	for n > 0 {
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			return terminated, nil
+		default:
 		}
 		part := chunk[:min(n, len(chunk))]
 		if _, err := io.WriteString(out, part); err != nil {

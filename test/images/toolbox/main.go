@@ -43,8 +43,9 @@ const terminated = 128 + int(syscall.SIGTERM)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], argumentsFile, os.Stdout, os.Stderr))
+	code := run(ctx, os.Args[1:], argumentsFile, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
 }
 
 func run(ctx context.Context, args []string, file string, stdout, stderr io.Writer) int {

@@ -22,12 +22,15 @@ func TestCommands(t *testing.T) {
 		{name: "greet by file", args: []string{"greet"}, file: `{"name":"\"Ada\""}`, stdout: "Hello, \"Ada\"!\n"},
 		{name: "a flag wins over the file", args: []string{"greet", "--name=Grace"}, file: `{"name":"Ada"}`, stdout: "Hello, Grace!\n"},
 		{name: "sleep", args: []string{"sleep", "--seconds=0", "--label=x"}, stdout: "x: started, takes 0s\nx: done\n"},
-		{name: "sleep by file", args: []string{"sleep"}, file: `{"seconds":0.001,"label":"y"}`, stdout: "y: started, takes 1ms\ny: done\n"},
-		{name: "sleep for ever", args: []string{"sleep", "--seconds=-1"}, code: 2, stderr: "toolbox: seconds must be a number of seconds from 0 to 86400, not \"-1\"\n"},
+		{name: "sleep by file", args: []string{"sleep"}, file: `{"seconds":0.001,"label":"y"}`,
+			stdout: "y: started, takes 1ms\ny: done\n"},
+		{name: "sleep for ever", args: []string{"sleep", "--seconds=-1"}, code: 2,
+			stderr: "toolbox: seconds must be a number of seconds from 0 to 86400, not \"-1\"\n"},
 		{name: "exit", args: []string{"exit", "--code=3", "--stdout=a", "--stderr=b"}, code: 3, stdout: "a", stderr: "b"},
 		{name: "spew", args: []string{"spew", "--bytes=7", "--pattern=abc"}, stdout: "abcabca"},
 		{name: "spew to stderr", args: []string{"spew", "--bytes=2", "--pattern=abc", "--channel=stderr"}, stderr: "ab"},
-		{name: "an argument that is no flag", args: []string{"greet", "World"}, code: 2, stderr: "toolbox: \"World\" is not of the form --name=value\n"},
+		{name: "an argument that is no flag", args: []string{"greet", "World"}, code: 2,
+			stderr: "toolbox: \"World\" is not of the form --name=value\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
