@@ -1,6 +1,6 @@
 // Package e2e tests what the chart installs, from outside: an MCP client talks to the endpoint's replicas, the cluster's API
-// shows what that led to, and pods really run. It needs a cluster with the chart installed in the namespace mcptasks and the images
-// of test/images, and the kubeconfig of its administrator in MCPTASKS_E2E_KUBECONFIG (make test-e2e sees to all of it).
+// shows what that led to, and pods really run. It needs a cluster with the chart installed in the namespace mcptasks and the
+// images of test/images, and the kubeconfig of its administrator in MCPTASKS_E2E_KUBECONFIG (make test-e2e sees to all of it).
 //
 // The tests import nothing of the product but its API types, so that they cannot share its mistakes. Those that run in parallel
 // have a tenant each; those that end the product's pods run alone.

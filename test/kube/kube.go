@@ -1,6 +1,6 @@
 // Package kube is what the demo, the end-to-end tests and the conformance run need of a cluster with mcptasks installed: a
-// client, manifests, tokens, and ways to the endpoint's pods. It talks to the API server only, so it works with any cluster that a
-// kubeconfig leads to; it does not know how the cluster came to be or what is done with it.
+// client, manifests, tokens, and ways to the endpoint's pods. It talks to the API server only, so it works with any cluster
+// that a kubeconfig leads to; it does not know how the cluster came to be or what is done with it.
 package kube
 
 import (
