@@ -207,7 +207,7 @@ func (a *agent) follow(ctx context.Context, id string, done func(*mcpclient.Task
 		}
 		if now := task.Status + task.StatusMessage; now != seen {
 			seen = now
-			a.s.state(time.Now(), task.Status, task.StatusMessage)
+			a.s.state(time.Now(), task)
 		}
 		if done(task) {
 			return task, a.outcome(task)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
 
 // screen writes for a reader: headings, sentences, commands and what they print. Colours are for terminals only, and not for
@@ -67,13 +69,17 @@ func (s *screen) request(method, detail string) {
 }
 
 // state shows a task's state as it has just been seen.
-func (s *screen) state(at time.Time, status, message string) {
-	attribute := map[string]string{"completed": green, "failed": red, "cancelled": yellow}[status]
-	word := fmt.Sprintf("%-14s", status)
-	if attribute != "" {
-		word = s.style(attribute, word)
+func (s *screen) state(at time.Time, task *mcpclient.Task) {
+	word := fmt.Sprintf("%-14s", task.Status)
+	switch {
+	case task.Status == "failed", task.Result != nil && task.Result.IsError:
+		word = s.style(red, word)
+	case task.Status == "completed":
+		word = s.style(green, word)
+	case task.Status == "cancelled":
+		word = s.style(yellow, word)
 	}
-	fmt.Fprintf(s.out, "  %s  %s %s\n", s.style(faint, at.Format("15:04:05.000")), word, message)
+	fmt.Fprintf(s.out, "  %s  %s %s\n", s.style(faint, at.Format("15:04:05.000")), word, task.StatusMessage)
 }
 
 // quote shows a text that came back, line by line.
