@@ -85,12 +85,18 @@ func refusal(err error) error {
 			Message: "Your tenant's namespace is being deleted; no new tasks can be started in it",
 		}
 	}
-	// Kubernetes marks a full quota by its words only.
+	// Kubernetes marks what it says about quotas by its words only.
 	if _, full, ok := strings.Cut(err.Error(), "exceeded quota: "); ok {
 		return &RefusedError{
 			Reason: v1alpha1.ReasonQuotaExceeded,
 			Message: "Your tenant's quota is full (" + full + "); nothing was started. " +
 				"Try again when other tasks have ended and been removed, or ask the platform team to raise it",
+		}
+	}
+	if strings.Contains(err.Error(), "status unknown for quota") {
+		return &RefusedError{
+			Reason:  v1alpha1.ReasonQuotaExceeded,
+			Message: "Your tenant's quota is new and has not been counted yet; nothing was started. Try again in a moment",
 		}
 	}
 	return fmt.Errorf("create the task: %w", err)

@@ -486,7 +486,11 @@ func TestRefusals(t *testing.T) {
 		reason  string // empty: none of the caller's business
 		words   string
 	}{
-		"full quota":         {full, v1alpha1.ReasonQuotaExceeded, "used: count/mcptasks.mcptasks.dev=5"},
+		"full quota": {full, v1alpha1.ReasonQuotaExceeded, "used: count/mcptasks.mcptasks.dev=5"},
+		"uncounted quota": {
+			apierrors.NewForbidden(resource, "t-1", errors.New("status unknown for quota: tasks, resources: count/mcptasks")),
+			v1alpha1.ReasonQuotaExceeded, "has not been counted yet",
+		},
 		"namespace going":    {terminating, v1alpha1.ReasonRejected, "is being deleted"},
 		"no right to create": {apierrors.NewForbidden(resource, "t-1", errors.New("no RBAC")), "", ""},
 		"no API server":      {errors.New("connection refused"), "", ""},
