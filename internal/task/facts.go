@@ -118,6 +118,9 @@ func (a *attempt) running() bool {
 	return a.status != nil && a.status.State.Running != nil && !podOver(a.pod)
 }
 
+// over: the main container has ended for good, or will never run.
+func (a *attempt) over() bool { return a.ending != nil || podOver(a.pod) }
+
 func (a *attempt) succeeded() bool { return a.ending != nil && a.ending.ExitCode == 0 }
 
 // deleting reports whether the pod is being deleted.
@@ -215,13 +218,29 @@ func (f *facts) jobDeleting() bool {
 	return f.launched && (f.Job == nil || f.Job.DeletionTimestamp != nil)
 }
 
-// mayRetry reports whether the Job controller may still start another pod after a failed one.
+// mayRetry reports whether the Job controller may start another pod once the last one has failed.
 func (f *facts) mayRetry() bool {
-	if f.jobDeleting() || f.complete || f.broken != "" {
+	if f.jobDeleting() || f.complete || f.broken != "" || (f.last != nil && f.last.succeeded()) {
 		return false
 	}
 	spec := f.Job.Spec
-	return spec.PodFailurePolicy != nil || spec.BackoffLimit == nil || *spec.BackoffLimit > 0
+	// A podFailurePolicy may leave failures uncounted.
+	failures := f.failures()
+	if f.last != nil && !f.last.over() {
+		failures++
+	}
+	return spec.PodFailurePolicy != nil || spec.BackoffLimit == nil || failures <= *spec.BackoffLimit
+}
+
+// failures is how many attempts have failed, as far as it is known: the Job's status is behind its pods, and pods may be gone.
+func (f *facts) failures() int32 {
+	var failed int32
+	for i := range f.attempts {
+		if a := &f.attempts[i]; a.over() && !a.succeeded() {
+			failed++
+		}
+	}
+	return max(failed, f.Job.Status.Failed)
 }
 
 // unfinished: the Job may still have or start pods.

@@ -2,7 +2,6 @@ package task
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -74,7 +73,8 @@ var outcomeRules = []Rule{{
 		if t.Reason != "StartError" && t.Reason != "ContainerCannotRun" {
 			return nil
 		}
-		return f.failed(v1alpha1.ReasonCannotStart, fmt.Sprintf("The container %s could not be started: %s", f.main, tidy(t.Message)))
+		return f.failed(v1alpha1.ReasonCannotStart,
+			sentence("The container "+f.main+" could not be started", ociPrefix.ReplaceAllString(tidy(t.Message), "")))
 	},
 }, {
 	Name:    "oom",
@@ -83,7 +83,7 @@ var outcomeRules = []Rule{{
 	Reasons: []string{v1alpha1.ReasonOOMKilled},
 	Note:    "`isError: true`. A sidecar that is killed for memory changes nothing.",
 	speak: func(f *facts) *Verdict {
-		if !f.endedItself(f.last) || !f.last.ending.OOMKilled || (f.mayRetry() && f.last.ending.ExitCode != 0) {
+		if !f.endedItself(f.last) || !f.last.ending.OOMKilled || f.mayRetry() {
 			return nil
 		}
 		return f.completed(*f.last.ending)
@@ -143,7 +143,7 @@ var remainsRules = []Rule{{
 		}
 		lost := podOver(a.pod) && a.ending == nil && !a.startedAt().IsZero() ||
 			a.ending != nil && lostContainer(a.status.State.Terminated)
-		stopped := !a.stopAskedAt.IsZero() && (a.ending != nil || podOver(a.pod))
+		stopped := !a.stopAskedAt.IsZero() && a.over()
 		if !lost && !stopped {
 			return nil
 		}

@@ -32,7 +32,7 @@ var startRules = []Rule{{
 		case !a.stopAskedAt.IsZero():
 			how = "was stopped: " + a.stopCause
 		}
-		v := f.working(v1alpha1.ReasonStarting, fmt.Sprintf("Attempt %d %s; waiting for the next one.", len(f.attempts), how))
+		v := f.working(v1alpha1.ReasonStarting, fmt.Sprintf("Attempt %d %s; waiting for the next one.", f.attemptsSoFar(), how))
 		v.After = f.startBy().Sub(f.Now)
 		return v
 	},
@@ -151,7 +151,7 @@ var runRules = []Rule{{
 	Reasons: []string{v1alpha1.ReasonRunning},
 	speak: func(f *facts) *Verdict {
 		message := "Running."
-		if n := len(f.attempts); n > 1 {
+		if n := f.attemptsSoFar(); n > 1 {
 			message = fmt.Sprintf("Running, attempt %d.", n)
 		}
 		return f.working(v1alpha1.ReasonRunning, message)
@@ -193,7 +193,7 @@ func (f *facts) startBy() time.Time {
 	case f.Job == nil:
 		return f.createBy()
 	case f.awaitsRetry():
-		return f.last.overAt().Add(retryDelay(int32(len(f.attempts))) + limit)
+		return f.last.overAt().Add(retryDelay(f.failures()) + limit)
 	case f.last != nil:
 		return f.last.pod.CreationTimestamp.Add(limit)
 	case f.startedAt.IsZero():
@@ -207,9 +207,21 @@ func (f *facts) startBy() time.Time {
 	return since.Add(retryDelay(f.Job.Status.Failed) + limit)
 }
 
+// attemptsSoFar is the number of the last attempt, counting those whose pods are gone.
+func (f *facts) attemptsSoFar() int32 {
+	if f.Job == nil {
+		return int32(len(f.attempts))
+	}
+	failed := f.failures()
+	if f.awaitsRetry() {
+		return failed
+	}
+	return failed + 1
+}
+
 // awaitsRetry: the last attempt is over, and the Job controller may start another.
 func (f *facts) awaitsRetry() bool {
-	return f.last != nil && (f.last.ending != nil || podOver(f.last.pod)) && f.mayRetry()
+	return f.last != nil && f.last.over() && f.mayRetry()
 }
 
 // untilLost is how long it takes until a pod that is being deleted counts as lost with its node.

@@ -174,7 +174,12 @@ var (
 	pullPrefix   = regexp.MustCompile(
 		`^(?:ErrImagePull: )?(?:rpc error: code = \w+ desc = )?(?:failed to pull and unpack image "[^"]*": )?`)
 	userInfo = regexp.MustCompile(`://[^/@\s]+@`)
-	spaces   = regexp.MustCompile(`\s+`)
+	// "lookup registry.example on 10.0.0.10:53: dial udp 10.0.0.10:53: connect: connection refused"
+	addresses = regexp.MustCompile(
+		`(?: on|:? (?:dial|read|write) (?:tcp|udp)) \d+(?:\.\d+){3}(?::\d+)?(?:->\d+(?:\.\d+){3}:\d+)?`)
+	// What the layers of the container runtime put before the cause.
+	ociPrefix = regexp.MustCompile(`^.*unable to start container process: `)
+	spaces    = regexp.MustCompile(`\s+`)
 )
 
 // nodeTrouble puts the scheduler's message in words that stay the same while nodes come and go: without counts, each cause
@@ -203,7 +208,7 @@ func mountMessage(e *corev1.Event) string {
 	if e.Reason == "FailedCreatePodSandBox" {
 		return sentence("The pod cannot be set up yet", tidy(e.Message))
 	}
-	return sentence("A volume cannot be mounted yet", tidy(e.Message))
+	return sentence("A volume cannot be mounted yet", strings.ReplaceAll(tidy(e.Message), " : ", ": "))
 }
 
 // lastEvent is the latest of the events that has one of the reasons; nil: there is none.

@@ -73,9 +73,11 @@ func sentence(what, why string) string {
 	return what + ": " + strings.TrimRight(why, ". ") + "."
 }
 
-// tidy makes a message of the cluster fit for agents: one line, not too long, no credentials in URLs.
+// tidy makes a message of the cluster fit for agents: one line, not too long, no credentials in URLs, no addresses.
 func tidy(message string) string {
-	return clip(strings.TrimSpace(spaces.ReplaceAllString(userInfo.ReplaceAllString(message, "://"), " ")), maxDetail)
+	message = userInfo.ReplaceAllString(message, "://")
+	message = addresses.ReplaceAllString(message, "")
+	return clip(strings.TrimSpace(spaces.ReplaceAllString(message, " ")), maxDetail)
 }
 
 // clip shortens text to at most limit bytes of valid UTF-8.
