@@ -93,6 +93,7 @@ func TestEachChangeIsTold(t *testing.T) {
 			// Q-9: the end of a task, or of all tasks, is not the end of the stream.
 			e.records.finish("t-2", `{"content":[]}`)
 			stream.expect(t, "t-2", "Done.")
+			waitFor(t, "the wake-ups of what has ended to end", func() bool { return e.records.watched() == 0 })
 			e.clock.Step(keepAlive)
 			stream.comment(t)
 		})
