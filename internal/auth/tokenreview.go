@@ -105,7 +105,8 @@ func (t *TokenReviews) review(ctx context.Context, token string) (verdict, error
 	_, _ = mac.Write([]byte(token))
 	key := string(mac.Sum(nil)) // tokens themselves are not kept in memory
 	if known, ok := t.known.Get(key); ok {
-		return known.(verdict), nil
+		remembered, _ := known.(verdict)
+		return remembered, nil
 	}
 	shared := context.WithoutCancel(ctx)
 	flight := t.flights.DoChan(key, func() (any, error) {
@@ -126,10 +127,8 @@ func (t *TokenReviews) review(ctx context.Context, token string) (verdict, error
 	case <-ctx.Done():
 		return verdict{}, ctx.Err()
 	case result := <-flight:
-		if result.Err != nil {
-			return verdict{}, result.Err
-		}
-		return result.Val.(verdict), nil
+		said, _ := result.Val.(verdict)
+		return said, result.Err
 	}
 }
 

@@ -66,11 +66,9 @@ func (r *recent) drop(key types.NamespacedName) {
 }
 
 func (r *recent) lookup(key types.NamespacedName) (recentEntry, bool) {
-	value, ok := r.entries.Get(key)
-	if !ok {
-		return recentEntry{}, false
-	}
-	return value.(recentEntry), true
+	value, _ := r.entries.Get(key)
+	entry, ok := value.(recentEntry)
+	return entry, ok
 }
 
 // newer reports whether a is a later state than b. Resource versions of one resource can be compared (KEP-5504).

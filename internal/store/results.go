@@ -8,33 +8,32 @@ import (
 )
 
 // results keeps the results that were read last, up to a number of bytes in all. A result is final, so nothing in here can be
-// stale; the UID makes sure that it is the same task.
+// stale; the UID makes sure that it is the same task's.
 type results struct {
 	mu    sync.Mutex
 	limit int
 	size  int
-	order *list.List // of resultEntry, the last used first
-	byUID map[types.UID]*list.Element
+	order *list.List // of types.UID, the last used first
+	byUID map[types.UID]keptResult
 }
 
-type resultEntry struct {
-	uid    types.UID
+type keptResult struct {
 	result string
+	place  *list.Element
 }
 
 func newResults(limit int) *results {
-	return &results{limit: limit, order: list.New(), byUID: map[types.UID]*list.Element{}}
+	return &results{limit: limit, order: list.New(), byUID: map[types.UID]keptResult{}}
 }
 
 func (r *results) get(uid types.UID) (string, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	element, ok := r.byUID[uid]
-	if !ok {
-		return "", false
+	kept, ok := r.byUID[uid]
+	if ok {
+		r.order.MoveToFront(kept.place)
 	}
-	r.order.MoveToFront(element)
-	return element.Value.(resultEntry).result, true
+	return kept.result, ok
 }
 
 func (r *results) put(uid types.UID, result string) {
@@ -43,11 +42,11 @@ func (r *results) put(uid types.UID, result string) {
 	if _, ok := r.byUID[uid]; ok || len(result) > r.limit {
 		return
 	}
-	r.byUID[uid] = r.order.PushFront(resultEntry{uid, result})
+	r.byUID[uid] = keptResult{result, r.order.PushFront(uid)}
 	r.size += len(result)
 	for r.size > r.limit {
-		last := r.order.Remove(r.order.Back()).(resultEntry)
-		delete(r.byUID, last.uid)
-		r.size -= len(last.result)
+		last, _ := r.order.Remove(r.order.Back()).(types.UID)
+		r.size -= len(r.byUID[last].result)
+		delete(r.byUID, last)
 	}
 }

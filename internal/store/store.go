@@ -142,11 +142,12 @@ func (s *Store) state(ctx context.Context, scope Scope, id string) (*v1alpha1.MC
 
 // known returns the newest state that needs no request, or nil, and whether it is good enough to be shown.
 func (s *Store) known(ctx context.Context, key types.NamespacedName) (t *v1alpha1.MCPTask, good bool) {
+	// In this order: what leaves recent is in the informer by then.
+	entry, isRecent := s.recent.get(key)
 	cached := &v1alpha1.MCPTask{}
 	if err := s.cache.Get(ctx, key, cached); err != nil {
 		cached = nil // not there, or the informer has not started: either way somebody else has to say
 	}
-	entry, isRecent := s.recent.get(key)
 	var age time.Duration
 	if isRecent {
 		age = s.clock.Since(entry.at)
@@ -186,10 +187,8 @@ func (s *Store) read(ctx context.Context, key types.NamespacedName) (*v1alpha1.M
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case result := <-flight:
-		if result.Err != nil {
-			return nil, result.Err
-		}
-		return result.Val.(*v1alpha1.MCPTask), nil
+		t, _ := result.Val.(*v1alpha1.MCPTask)
+		return t, result.Err
 	}
 }
 

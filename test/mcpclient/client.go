@@ -83,7 +83,7 @@ func (c *Client) Request(ctx context.Context, method, name string, params map[st
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", method, err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	return c.decode(response)
 }
 

@@ -152,8 +152,8 @@ func (c *Client) Cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// Wait polls the task, at the interval that the server names, until it is terminal or ctx ends. onChange, which may be nil, sees the
-// first state and each one that differs from the one before.
+// Wait polls the task, at the interval that the server names, until it is terminal or ctx ends. onChange, which may be nil,
+// sees the first state and each one that differs from the one before.
 func (c *Client) Wait(ctx context.Context, id string, onChange func(*Task)) (*Task, error) {
 	return c.WaitFor(ctx, id, (*Task).Terminal, onChange)
 }

@@ -41,8 +41,9 @@ func (c *Catalog) ready(name string, object *v1alpha1.MCPTool) (*Tool, error) {
 	if problem := problem(object); problem != "" {
 		return nil, &NotReadyError{Name: name, Problem: problem}
 	}
-	if value, ok := c.compiled.Get(object.UID); ok && value.(compiled).generation == object.Generation {
-		return value.(compiled).outcome(name)
+	value, _ := c.compiled.Get(object.UID)
+	if known, ok := value.(compiled); ok && known.generation == object.Generation {
+		return known.outcome(name)
 	}
 	result := compiled{generation: object.Generation}
 	tool, err := compile(object)

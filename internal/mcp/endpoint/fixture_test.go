@@ -47,6 +47,11 @@ type fixture struct {
 	log      *logBuffer
 }
 
+// textResult is a CallToolResult with one text.
+func textResult(text string) string {
+	return `{"resultType":"complete","content":[{"type":"text","text":"` + text + `"}]}`
+}
+
 func blockFor(d time.Duration) func(*v1alpha1.MCPTool) {
 	return func(t *v1alpha1.MCPTool) { t.Spec.Execution.BlockFor = metav1.Duration{Duration: d} }
 }
@@ -187,7 +192,7 @@ func (f *fixture) do(t *testing.T, method, url, body string, header http.Header)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	read, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -238,6 +243,6 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// quotaError is what the API server says when a quota of tasks is full.
-var quotaError = apierrors.NewForbidden(schema.GroupResource{Group: v1alpha1.Group, Resource: "mcptasks"}, "t-1",
+// errQuota is what the API server says when a quota of tasks is full.
+var errQuota = apierrors.NewForbidden(schema.GroupResource{Group: v1alpha1.Group, Resource: "mcptasks"}, "t-1",
 	errors.New("exceeded quota: tasks, requested: count/mcptasks.mcptasks.dev=1, used: 5, limited: 5"))

@@ -108,7 +108,7 @@ func NewHandler(
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics: %w", err)
 	}
-	service := methods.New(catalog.New(cluster.Cache, cluster.Live, options.CatalogNamespace), tasks, draining)
+	service := methods.New(draining, catalog.New(cluster.Cache, cluster.Live, options.CatalogNamespace), tasks)
 	self := wire.Server{Name: "mcptasks", Title: "Kubernetes jobs as tools", Version: options.Version}
 	protocol := front.New(front.Config{
 		Methods:      service,

@@ -49,28 +49,27 @@ func TestLegacyClients(t *testing.T) {
 		f.cluster.SetStatus(t, "team-a", id, storetest.Completed(
 			`{"resultType":"complete","content":[{"type":"text","text":"Hello"}],"structuredContent":{"n":9007199254740993}}`))
 	})
+	request := func(method, params string) string {
+		return `{"jsonrpc":"2.0","id":"x","method":"` + method + `","params":{` + params + `}}`
+	}
 	for name, test := range map[string]struct {
 		version, body string
 		want          []string
 	}{
-		"list": {"2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
-			[]string{`"tools":[{"name":"greet"`, `"inputSchema":{"type":"object"`}},
-		"list without a version": {"", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, []string{`"name":"greet"`}},
-		"call": {"2025-06-18", `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"slow","arguments":{},"task":{"ttl":1}}}`,
+		"list":                   {"2025-11-25", request("tools/list", ``), []string{`"tools":[{"name":"greet"`, `"inputSchema":{`}},
+		"list without a version": {"", request("tools/list", ``), []string{`"name":"greet"`}},
+		"call": {"2025-06-18", request("tools/call", `"name":"slow","arguments":{},"task":{"ttl":1}`),
 			[]string{`"id":"x"`, `"text":"Hello"`, `{"n":9007199254740993}`}},
-		"call with arguments null": {"2025-06-18", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":null}}`,
-			[]string{`"text":"Hello"`}},
-		"bad arguments": {"2025-06-18", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{}}}`,
+		"call with arguments null": {"2025-06-18", request("tools/call", `"name":"slow","arguments":null`), []string{`"text":"Hello"`}},
+		"bad arguments": {"2025-06-18", request("tools/call", `"name":"greet","arguments":{}`),
 			[]string{`"isError":true`, `name`}},
-		"unknown tool": {"2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nope"}}`, []string{`"code":-32602`}},
-		"tool that needs tasks": {"2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"must"}}`,
+		"unknown tool": {"2025-11-25", request("tools/call", `"name":"nope"`), []string{`"code":-32602`}},
+		"tool that needs tasks": {"2025-11-25", request("tools/call", `"name":"must"`),
 			[]string{`"code":-32021`, `"requiredCapabilities"`}},
-		"bad cursor": {"2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}`, []string{`"code":-32602`}},
-		"tasks/get": {"2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"x"}}`,
-			[]string{`{"jsonrpc":"2.0","id":1,"error":{"code":-32601`}},
-		"prompts/list": {"2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, []string{`"code":-32601`}},
-		"params of another type": {"2025-11-25", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":{"secret":1}}}`,
-			[]string{`"code":-32602`}},
+		"bad cursor":             {"2025-11-25", request("tools/list", `"cursor":"x"`), []string{`"code":-32602`}},
+		"tasks/get":              {"2025-11-25", request("tasks/get", `"taskId":"x"`), []string{`"id":"x"`, `"code":-32601`}},
+		"prompts/list":           {"2025-11-25", request("prompts/list", ``), []string{`"code":-32601`}},
+		"params of another type": {"2025-11-25", request("tools/call", `"name":{"secret":1}`), []string{`"code":-32602`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := f.legacy(t, test.version, test.body)
@@ -94,7 +93,7 @@ func TestLegacyClients(t *testing.T) {
 func TestLegacyProgress(t *testing.T) {
 	f := newFixture(t)
 	f.play(t, func(id string) {
-		f.cluster.SetStatus(t, "team-a", id, storetest.Completed(`{"resultType":"complete","content":[{"type":"text","text":"done"}]}`))
+		f.cluster.SetStatus(t, "team-a", id, storetest.Completed(textResult("done")))
 	})
 	got := f.legacy(t, "2025-11-25",
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","_meta":{"progressToken":"p"}}}`)

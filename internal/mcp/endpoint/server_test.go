@@ -19,7 +19,7 @@ func freeAddress(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }
 
@@ -52,7 +52,7 @@ func TestServerShutsDownGracefully(t *testing.T) {
 			status <- 0
 			return
 		}
-		response.Body.Close()
+		_ = response.Body.Close()
 		status <- response.StatusCode
 	}()
 	<-arrived
@@ -85,7 +85,7 @@ func TestServerSpeaksHTTP2WithoutTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response.Body.Close()
+	_ = response.Body.Close()
 	if got := response.Header.Get("Proto"); got != "HTTP/2.0" {
 		t.Errorf("got %q", got)
 	}
@@ -100,7 +100,7 @@ func TestAddressInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	server := &endpoint.Server{Address: listener.Addr().String(), Drain: func() {}}
 	err = server.Start(t.Context())
 	if opError := (*net.OpError)(nil); !errors.As(err, &opError) {
@@ -122,7 +122,7 @@ func TestHalfOpenConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer connection.Close()
+	defer func() { _ = connection.Close() }()
 	if _, err := connection.Write([]byte("POST /mcp HTTP/1.1\r\nHost: x\r\n")); err != nil {
 		t.Fatal(err)
 	}

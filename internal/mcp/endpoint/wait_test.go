@@ -20,7 +20,6 @@ func withoutTasks(c *mcpclient.Client) { c.WithoutTasks = true }
 
 // A01, A37: a caller that did not declare Tasks gets a plain answer, whatever becomes of the task.
 func TestCallsThatAreWaitedFor(t *testing.T) {
-	const greeting = `{"resultType":"complete","content":[{"type":"text","text":"Hello, Ann!"}],"structuredContent":9007199254740993}`
 	for name, test := range map[string]struct {
 		tool    string
 		act     func(*v1alpha1.MCPTaskStatus)
@@ -28,7 +27,7 @@ func TestCallsThatAreWaitedFor(t *testing.T) {
 		words   []string
 		code    int // of a JSON-RPC error
 	}{
-		"completed": {tool: "slow", act: storetest.Completed(greeting), words: []string{"Hello, Ann!"}},
+		"completed": {tool: "slow", act: storetest.Completed(textResult("Hello, Ann!")), words: []string{"Hello, Ann!"}},
 		"tool error": {
 			tool: "slow", act: storetest.Completed(`{"resultType":"complete","content":[{"type":"text","text":"exit 3"}],"isError":true}`),
 			isError: true, words: []string{"exit 3"},
@@ -41,8 +40,10 @@ func TestCallsThatAreWaitedFor(t *testing.T) {
 				s.State, s.Message = v1alpha1.StateCancelled, "Stopped by an operator."
 			}},
 		"asks something": {tool: "slow", act: storetest.Asks("a"), words: []string{"waits for an answer", "kubectl get mcptask t-"}},
-		"takes too long": {tool: "short", words: []string{"still at work", "Running.", "tasks/get", "kubectl get mcptask t-", "-n team-a"},
-			act: func(s *v1alpha1.MCPTaskStatus) { s.State, s.Message = v1alpha1.StateWorking, "Running." }},
+		"takes too long": {
+			tool: "short", words: []string{"still at work", "Running.", "tasks/get", "kubectl get mcptask t-", "-n team-a"},
+			act: func(s *v1alpha1.MCPTaskStatus) { s.State, s.Message = v1alpha1.StateWorking, "Running." },
+		},
 		// Clients refuse a success without structured content from a tool that promises some.
 		"takes too long, typed": {tool: "typed", isError: true, words: []string{"still at work"},
 			act: func(s *v1alpha1.MCPTaskStatus) { s.State = v1alpha1.StateWorking }},
@@ -51,7 +52,7 @@ func TestCallsThatAreWaitedFor(t *testing.T) {
 			f := newFixture(t)
 			f.play(t, func(id string) { f.cluster.SetStatus(t, "team-a", id, test.act) })
 			call, err := f.client(alice, withoutTasks).CallTool(t.Context(), test.tool, nil)
-			said := ""
+			var said string
 			if e := (*mcpclient.Error)(nil); test.code != 0 {
 				if !errors.As(err, &e) || e.Code != test.code || string(e.Data) != `{"reason":"x"}` {
 					t.Fatalf("got %+v, %v", call, err)
@@ -75,7 +76,7 @@ func TestCallsThatAreWaitedFor(t *testing.T) {
 func TestForbiddenToolsAreWaitedForByEverybody(t *testing.T) {
 	f := newFixture(t)
 	f.play(t, func(id string) {
-		f.cluster.SetStatus(t, "team-a", id, storetest.Completed(`{"resultType":"complete","content":[{"type":"text","text":"Hello"}]}`))
+		f.cluster.SetStatus(t, "team-a", id, storetest.Completed(textResult("Hello")))
 	})
 	got := f.result(t, "tools/call", "greet", map[string]any{"name": "greet", "arguments": map[string]any{"name": "Ann"}})
 	if want := `{` + serverInfo + `,"content":[{"type":"text","text":"Hello"}],"resultType":"complete"}`; got != want {
@@ -102,7 +103,7 @@ func TestProgress(t *testing.T) {
 		for _, message := range []string{"one", "two", "two", "three"} {
 			f.cluster.SetStatus(t, "team-a", id, func(s *v1alpha1.MCPTaskStatus) { s.State, s.Message = v1alpha1.StateWorking, message })
 		}
-		f.cluster.SetStatus(t, "team-a", id, storetest.Completed(`{"resultType":"complete","content":[{"type":"text","text":"done"}]}`))
+		f.cluster.SetStatus(t, "team-a", id, storetest.Completed(textResult("done")))
 	})
 	var seen []string
 	var last float64
@@ -185,7 +186,7 @@ func TestHangingUpWhileWaiting(t *testing.T) {
 				response, err := f.client(alice).Send(ctx, []byte(request), header)
 				if err == nil {
 					_, err = io.ReadAll(response.Body)
-					response.Body.Close()
+					_ = response.Body.Close()
 				}
 				done <- err
 			}()
@@ -227,12 +228,12 @@ func TestSlowCallsStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if took := time.Since(begin); took < 4*time.Second || response.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("headers after %s, %v", took, response.Header)
 	}
 	id := f.cluster.Tasks(t, "team-a")[0].Name
-	f.cluster.SetStatus(t, "team-a", id, storetest.Completed(`{"resultType":"complete","content":[{"type":"text","text":"done"}]}`))
+	f.cluster.SetStatus(t, "team-a", id, storetest.Completed(textResult("done")))
 	read, err := io.ReadAll(response.Body)
 	if err != nil || !strings.HasPrefix(string(read), ":\n\n") || strings.Count(string(read), "data: ") != 1 {
 		t.Errorf("got %q, %v", read, err)

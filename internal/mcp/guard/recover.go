@@ -16,10 +16,10 @@ func Recover(logger logr.Logger, next http.Handler) http.Handler {
 		response := newResponse(w)
 		defer func() {
 			cause := recover()
-			switch {
-			case cause == nil:
+			switch cause {
+			case nil:
 				return
-			case cause == http.ErrAbortHandler: //nolint:errorlint // net/http compares it so, too
+			case http.ErrAbortHandler: // how a handler breaks its connection off
 				panic(cause)
 			}
 			logger.Error(fmt.Errorf("panic: %v", cause), "A request made the endpoint panic", "stack", string(debug.Stack()))

@@ -17,7 +17,7 @@ type Service struct {
 
 // New makes a Service. When draining ends, calls that are being waited for are answered as if their time were up: the process
 // is about to end, the work is not.
-func New(tools *catalog.Catalog, tasks *store.Store, draining context.Context) *Service {
+func New(draining context.Context, tools *catalog.Catalog, tasks *store.Store) *Service {
 	return &Service{catalog: tools, tasks: tasks, draining: draining}
 }
 

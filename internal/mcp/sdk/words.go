@@ -32,8 +32,8 @@ func exchangeOf(ctx context.Context) *exchange {
 	return &exchange{http: ctx}
 }
 
-// ownWords replaces what the SDK says by itself when it turns a request away: plain text, and errors that show its Go types and what
-// was sent.
+// ownWords replaces what the SDK says by itself when it turns a request away: plain text, and errors that show its Go types and
+// what was sent.
 type ownWords struct {
 	http.ResponseWriter
 	exchange *exchange

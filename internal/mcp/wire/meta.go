@@ -89,12 +89,8 @@ func declaresTasks(capabilities json.RawMessage) bool {
 }
 
 func validProgressToken(raw json.RawMessage) bool {
-	switch k := kindOf(raw); {
-	case k == kindString:
-		return true
-	default:
-		return k == '-' || (k >= '0' && k <= '9')
-	}
+	k := kindOf(raw)
+	return k == kindString || k == '-' || (k >= '0' && k <= '9')
 }
 
 var traceparentFormat = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)

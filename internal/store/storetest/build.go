@@ -111,7 +111,7 @@ func Asks(keys ...string) func(*v1alpha1.MCPTaskStatus) {
 func (c *Cluster) Task(t testing.TB, namespace, id string) *v1alpha1.MCPTask {
 	t.Helper()
 	task := &v1alpha1.MCPTask{}
-	if err := c.WithWatch.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: id}, task); err != nil {
+	if err := c.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: id}, task); err != nil {
 		t.Fatal(err)
 	}
 	return task
@@ -121,7 +121,7 @@ func (c *Cluster) Task(t testing.TB, namespace, id string) *v1alpha1.MCPTask {
 func (c *Cluster) Tasks(t testing.TB, namespace string) []v1alpha1.MCPTask {
 	t.Helper()
 	var list v1alpha1.MCPTaskList
-	if err := c.WithWatch.List(context.Background(), &list, client.InNamespace(namespace)); err != nil {
+	if err := c.List(context.Background(), &list, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)
 	}
 	return list.Items

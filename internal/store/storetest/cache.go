@@ -84,7 +84,11 @@ func (c *Cache) source(gvk schema.GroupVersionKind) toolscache.ListerWatcher {
 		if err != nil {
 			return nil, err
 		}
-		return list.(client.ObjectList), nil
+		objects, ok := list.(client.ObjectList)
+		if !ok {
+			return nil, fmt.Errorf("%T is no list", list)
+		}
+		return objects, nil
 	}
 	source := &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
@@ -92,7 +96,7 @@ func (c *Cache) source(gvk schema.GroupVersionKind) toolscache.ListerWatcher {
 			if err != nil {
 				return nil, err
 			}
-			return list, c.cluster.WithWatch.List(ctx, list)
+			return list, c.cluster.List(ctx, list)
 		},
 		WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 			list, err := newList()
@@ -126,7 +130,11 @@ func (c *Cache) Get(_ context.Context, key client.ObjectKey, object client.Objec
 	if !ok {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: fmt.Sprintf("%T", object)}, id)
 	}
-	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(found.(runtime.Object).DeepCopyObject()).Elem())
+	original, ok := found.(runtime.Object)
+	if !ok {
+		return fmt.Errorf("%T is no object", found)
+	}
+	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(original.DeepCopyObject()).Elem())
 	return nil
 }
 
@@ -148,8 +156,9 @@ func (c *Cache) List(_ context.Context, list client.ObjectList, opts ...client.L
 	}
 	var found []runtime.Object
 	for _, item := range informer.GetIndexer().List() {
-		if item.(client.Object).GetNamespace() == options.Namespace || options.Namespace == "" {
-			found = append(found, item.(runtime.Object).DeepCopyObject())
+		object, ok := item.(client.Object)
+		if ok && (object.GetNamespace() == options.Namespace || options.Namespace == "") {
+			found = append(found, object.DeepCopyObject())
 		}
 	}
 	return meta.SetList(list, found)

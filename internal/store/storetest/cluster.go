@@ -169,7 +169,7 @@ func (c *Cluster) watch(ctx context.Context, list client.ObjectList) (watch.Inte
 	if c.cut {
 		return nil, errors.New("connection refused")
 	}
-	source, err := c.WithWatch.Watch(ctx, list)
+	source, err := c.Watch(ctx, list)
 	if err != nil {
 		return nil, err
 	}

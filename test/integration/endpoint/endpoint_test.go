@@ -135,7 +135,8 @@ func TestQuestions(t *testing.T) {
 	if err != nil || task.Status != "input_required" || len(task.InputRequests) != 1 || task.InputRequests["b"] == nil {
 		t.Fatalf("got %+v, %v", task, err)
 	}
-	refused(t, first.Update(t.Context(), id, map[string]any{"b": mcpclient.Accept(map[string]any{"confirm": "x"})}), -32602, "confirm")
+	bad := mcpclient.Accept(map[string]any{"confirm": "x"})
+	refused(t, first.Update(t.Context(), id, map[string]any{"b": bad}), -32602, "confirm")
 	for _, confirm := range []bool{true, false} { // the second is too late, and no error
 		answer := map[string]any{"b": mcpclient.Accept(map[string]any{"confirm": confirm})}
 		if err := first.Update(t.Context(), id, answer); err != nil {

@@ -1,5 +1,6 @@
-// Package endpoint tests the endpoint on a real API server: the program itself, two replicas of it, with no more rights than the chart
-// gives it. The tests play the controller. It needs an API server (package setup), and nothing else of mcptasks has to run.
+// Package endpoint tests the endpoint on a real API server: the program itself, two replicas of it, with no more rights than
+// the chart gives it. The tests play the controller. It needs an API server (package setup), and nothing else of mcptasks has
+// to run.
 package endpoint
 
 import (

@@ -48,7 +48,9 @@ func startReplica(t *testing.T, args ...string) *replica {
 		"endpoint", "--address", address, "--health-address", health, "--metrics-address", "0", "--catalog-namespace", catalog,
 		"--log-format", "text",
 	}, args...)
-	r := &replica{url: "http://" + address + "/mcp", cmd: exec.Command(binary, args...), log: &lockedBuffer{}, ended: make(chan struct{})}
+	r := &replica{
+		url: "http://" + address + "/mcp", cmd: exec.Command(binary, args...), log: &lockedBuffer{}, ended: make(chan struct{}),
+	}
 	r.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	r.cmd.Stderr = r.log
 	if err := r.cmd.Start(); err != nil {
@@ -79,7 +81,7 @@ func startReplica(t *testing.T, args ...string) *replica {
 		if err != nil {
 			return false
 		}
-		response.Body.Close()
+		_ = response.Body.Close()
 		return response.StatusCode == http.StatusOK
 	})
 	return r
@@ -217,7 +219,7 @@ func freeAddress(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }
 
