@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,13 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcptasks/mcptasks/test/localcluster/internal/cluster"
 	"github.com/mcptasks/mcptasks/test/localcluster/internal/image"
 )
-
-// The tests of whole clusters build all programs, and take minutes where that hasn't been done yet: they run where this
-// variable is set.
-const enableVariable = "LOCALCLUSTER_TEST"
 
 const greeting = "hello from a service\n"
 
@@ -45,6 +37,8 @@ func TestFullCluster(t *testing.T) {
 	one.kubectl("rollout", "status", "deployment/greeter", "--timeout=2m")
 	one.runJob()
 	one.reachService()
+	one.kubectl("apply", "--filename", "testdata/volume.yaml")
+	one.kubectl("wait", "--for=condition=Complete", "--timeout=2m", "job/writer")
 
 	t.Run("a second up changes nothing and takes no time", func(t *testing.T) {
 		before := one.status()
@@ -76,6 +70,7 @@ func TestFullCluster(t *testing.T) {
 		for _, pid := range before.processes() {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
+		before.awaitEnd(t)
 		one.localcluster("up")
 		one.kubectl("rollout", "status", "deployment/greeter", "--timeout=2m")
 		one.runJob()
@@ -92,30 +87,6 @@ func TestFullCluster(t *testing.T) {
 	})
 }
 
-func requireEnabled(t *testing.T) {
-	t.Helper()
-	if os.Getenv(enableVariable) == "" {
-		t.Skipf("set %s=1 to test whole clusters", enableVariable)
-	}
-}
-
-func buildProgram(t *testing.T) string {
-	t.Helper()
-	requireEnabled(t)
-	program := filepath.Join(t.TempDir(), "localcluster")
-	goBuild(t, program, ".")
-	return program
-}
-
-func goBuild(t *testing.T, target, pkg string) {
-	t.Helper()
-	cmd := exec.Command("go", "build", "-o", target, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", pkg, err, out)
-	}
-}
-
 func buildProbe(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -125,49 +96,6 @@ func buildProbe(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return file
-}
-
-// testCluster is a cluster under test. Its methods fail the test if what they do fails.
-type testCluster struct {
-	*testing.T
-	program, name string
-}
-
-func (c *testCluster) run(name string, args ...string) string {
-	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), 30*time.Minute)
-	if c.Context().Err() != nil {
-		// In a cleanup the test's own context has ended.
-		ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
-	}
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	var out, progress strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, io.MultiWriter(&progress, os.Stderr)
-	if err := cmd.Run(); err != nil {
-		c.Fatalf("%s %s: %v\n%s%s", filepath.Base(name), strings.Join(args, " "), err, out.String(), progress.String())
-	}
-	return out.String()
-}
-
-func (c *testCluster) localcluster(args ...string) string {
-	c.Helper()
-	return c.run(c.program, append(args, "--name", c.name)...)
-}
-
-func (c *testCluster) status() cluster.Status {
-	c.Helper()
-	var s cluster.Status
-	if err := json.Unmarshal([]byte(c.localcluster("status", "--output", "json")), &s); err != nil {
-		c.Fatal(err)
-	}
-	return s
-}
-
-func (c *testCluster) kubectl(args ...string) string {
-	c.Helper()
-	s := c.status()
-	return c.run(filepath.Join(s.Programs, "kubectl"), append([]string{"--kubeconfig", s.Kubeconfig}, args...)...)
 }
 
 // runJob runs a Job that reads from a service by its DNS name, and checks its log.
@@ -243,6 +171,16 @@ func (f footprint) processes() []int {
 	return pids
 }
 
+// awaitEnd waits until no process is left.
+func (f footprint) awaitEnd(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); len(f.processes()) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("processes don't end: %v", f.processes())
+		}
+	}
+}
+
 // check fails the test for everything that is left of the cluster.
 func (f footprint) check(t *testing.T) {
 	t.Helper()
@@ -262,8 +200,10 @@ func (f footprint) check(t *testing.T) {
 	if strings.Contains(string(mounts), f.dir) {
 		t.Errorf("mounts are left in %s", f.dir)
 	}
-	if groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + f.controlGroupStart + "*"); len(groups) > 0 {
-		t.Errorf("control groups are left: %v", groups)
+	for _, hierarchy := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		if groups, _ := filepath.Glob(hierarchy + f.controlGroupStart + "*"); len(groups) > 0 {
+			t.Errorf("control groups are left: %v", groups)
+		}
 	}
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {

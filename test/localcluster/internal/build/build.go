@@ -100,6 +100,9 @@ func (b *Builder) build(ctx context.Context, p Binary, key, title string, left t
 	// With -v the go command names each package it compiles, and is silent about those it has already.
 	cmd := b.goCommand(ctx, p.Module, "build", "-v", "-tags="+p.Tags, "-ldflags=-s -w "+p.LDFlags, "-o", draft, p.Package)
 	cmd.Stdout = log
+	// Told to stop, the go command removes its temporary files.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
 	lines, err := cmd.StderrPipe()
 	if err != nil {
 		return err

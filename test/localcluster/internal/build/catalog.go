@@ -59,17 +59,17 @@ func Catalog() []Binary {
 	return []Binary{
 		{Name: "etcd", Module: "binaries/etcd", Package: "go.etcd.io/etcd/server/v3", FirstBuild: time.Minute},
 		kubernetes("kube-apiserver", 6*time.Minute),
-		kubernetes("kube-controller-manager", 2*time.Minute),
-		kubernetes("kubectl", time.Minute),
-		kubernetes("kube-scheduler", 30*time.Second),
-		kubernetes("kubelet", 90*time.Second),
+		kubernetes("kube-controller-manager", 90*time.Second),
+		kubernetes("kubectl", 70*time.Second),
+		kubernetes("kube-scheduler", 15*time.Second),
+		kubernetes("kubelet", 50*time.Second),
 		kubernetes("kube-proxy", 30*time.Second),
-		containerd("containerd", 2*time.Minute),
-		containerd("containerd-shim-runc-v2", 15*time.Second),
-		containerd("ctr", 15*time.Second),
-		{Name: "coredns", Module: "binaries/coredns", Package: ".", FirstBuild: time.Minute},
-		{Name: "pause", Module: "binaries/pause", Package: ".", FirstBuild: 5 * time.Second},
-		{Name: "helm", Module: "binaries/helm", Package: "helm.sh/helm/v4/cmd/helm", FirstBuild: time.Minute},
+		containerd("containerd", 50*time.Second),
+		containerd("containerd-shim-runc-v2", 2*time.Second),
+		containerd("ctr", 4*time.Second),
+		{Name: "coredns", Module: "binaries/coredns", Package: ".", FirstBuild: 20 * time.Second},
+		{Name: "pause", Module: "binaries/pause", Package: ".", FirstBuild: time.Second},
+		{Name: "helm", Module: "binaries/helm", Package: "helm.sh/helm/v4/cmd/helm", FirstBuild: 40 * time.Second},
 	}
 }
 

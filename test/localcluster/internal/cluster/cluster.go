@@ -39,6 +39,12 @@ func Open(l Layout, out *console.Printer) (*Cluster, error) {
 // supervisor returns the process id of the cluster's supervisor, and false if it doesn't run.
 func (l Layout) supervisor() (int, bool, error) { return lock.Holder(l.supervisorLock()) }
 
+// Running says whether the cluster's supervisor runs, whatever its components do.
+func (l Layout) Running() (bool, error) {
+	_, running, err := l.supervisor()
+	return running, err
+}
+
 // lockForCommand keeps other commands from changing the cluster.
 func (l Layout) lockForCommand(ctx context.Context, out *console.Printer) (*lock.File, error) {
 	return lock.Wait(ctx, l.commandLock(), func() {

@@ -33,4 +33,6 @@ func (c *Cluster) prepareNode(tools) error { return errNeedsLinux }
 
 func (c *Cluster) finishNode(context.Context, *api) error { return errNeedsLinux }
 
+func machinePIDs(int) map[int]int { return nil }
+
 func (l Layout) clearMachine() error { return nil }

@@ -18,6 +18,13 @@ const (
 	podLogs          = "/var/log/pods"
 )
 
+// The snapshotters that containerd is used with.
+const (
+	overlay = "overlayfs"
+	// native copies each layer.
+	native = "native"
+)
+
 // maxPods is high enough for tests with hundreds of Jobs; the range of pod addresses has room for many more.
 const maxPods = 500
 
@@ -69,7 +76,7 @@ func (c *Cluster) writeNodeConfig(snapshotter, cniPlugins string) error {
 	}
 	for name, config := range map[string]object{
 		"cni/10-pods.conflist": c.cniConfig(),
-		"kubelet.yaml":         c.kubeletConfig(),
+		"kubelet.yaml":         c.kubeletConfig(snapshotter == overlay),
 		"kube-proxy.yaml":      c.proxyConfig(),
 	} {
 		text, err := yaml.Marshal(config)
@@ -135,7 +142,9 @@ func (c *Cluster) cniConfig() object {
 	}
 }
 
-func (c *Cluster) kubeletConfig() object {
+// kubeletConfig configures the kubelet. Without a real file system of its own, as inside a container, it can't account for what
+// pods store on it.
+func (c *Cluster) kubeletConfig(accountStorage bool) object {
 	p := c.spec.Network.Ports
 	return object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -163,7 +172,7 @@ func (c *Cluster) kubeletConfig() object {
 		"failCgroupV1":                  false,
 		"failSwapOn":                    false,
 		"enforceNodeAllocatable":        []string{},
-		"localStorageCapacityIsolation": false,
+		"localStorageCapacityIsolation": accountStorage,
 		"makeIPTablesUtilChains":        false,
 		"oomScoreAdj":                   0,
 		// Images can't be pulled again, so none is removed, however full the disk is.

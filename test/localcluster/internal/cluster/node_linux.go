@@ -21,12 +21,12 @@ func (c *Cluster) prepareNode(t tools) error {
 	return createControlGroups(c.controlGroup())
 }
 
-// snapshotter is overlayfs where the file system of the cluster's directory can be a part of one, as it can't inside most
-// containers; there each image layer is copied.
+// snapshotter is overlay where the file system of the cluster's directory can be a part of one, as it can't inside most
+// containers.
 func (c *Cluster) snapshotter() string {
 	dir, err := os.MkdirTemp(c.Dir(), "overlay-")
 	if err != nil {
-		return "native"
+		return native
 	}
 	defer os.RemoveAll(dir)
 	part := func(name string) string {
@@ -37,11 +37,11 @@ func (c *Cluster) snapshotter() string {
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", part("lower"), part("upper"), part("work"))
 	merged := part("merged")
 	if err != nil || unix.Mount("overlay", merged, "overlay", 0, options) != nil {
-		return "native"
+		return native
 	}
 	// A mount that is left would keep the directory from being removed; it is detached even if something looks into it.
 	unix.Unmount(merged, unix.MNT_DETACH)
-	return "overlayfs"
+	return overlay
 }
 
 // finishNode waits until the node takes pods, and gives it images, cluster DNS and volumes.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,14 @@ var manifests = template.Must(template.ParseFS(manifestFiles, "manifests/*.yaml"
 
 // applyObjects makes the objects that a full cluster begins with: cluster DNS and storage.
 func (c *Cluster) applyObjects(ctx context.Context) error {
+	var all bytes.Buffer
+	if err := c.renderObjects(&all); err != nil {
+		return err
+	}
+	return c.kubectl(ctx, &all, "apply", "--server-side", "--force-conflicts", "--filename", "-")
+}
+
+func (c *Cluster) renderObjects(out io.Writer) error {
 	data := map[string]any{
 		"Node":       c.Name,
 		"DNSImage":   c.systemImage(coredns),
@@ -27,14 +36,13 @@ func (c *Cluster) applyObjects(ctx context.Context) error {
 		"Domain":     clusterDomain,
 		"Volumes":    volumes(),
 	}
-	var all bytes.Buffer
 	for _, t := range manifests.Templates() {
-		if err := t.Execute(&all, data); err != nil {
+		if err := t.Execute(out, data); err != nil {
 			return err
 		}
-		all.WriteString("---\n")
+		fmt.Fprint(out, "\n---\n")
 	}
-	return c.kubectl(ctx, &all, "apply", "--server-side", "--force-conflicts", "--filename", "-")
+	return nil
 }
 
 // kubectl runs kubectl as the cluster's administrator.

@@ -46,6 +46,12 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		return s, err
 	}
 	s.Components = state.Components
+	if c.spec.Mode == Full {
+		outside := machinePIDs(pid)
+		for i, component := range s.Components {
+			s.Components[i].PID = outside[component.PID]
+		}
+	}
 	s.Healthy = c.healthy(ctx)
 	return s, nil
 }

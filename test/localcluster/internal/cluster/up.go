@@ -68,7 +68,7 @@ func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *cons
 	if exists && c.spec.equal(earlier) && c.planned() && c.runs(ctx) {
 		return c, c.refresh(ctx)
 	}
-	if err := c.clearRemains(exists); err != nil {
+	if err := c.endEarlier(exists); err != nil {
 		return nil, err
 	}
 	if err := c.chooseNetwork(exists); err != nil {
@@ -79,7 +79,7 @@ func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *cons
 	if exists && errors.As(err, &broken) && slices.Contains([]string{etcd, containerd}, broken.component) {
 		out.Line("%v", err)
 		out.Line("The data of the earlier run can't be used. Starting afresh.")
-		if err := l.wipe(); err != nil {
+		if err := errors.Join(c.clear(), l.wipe()); err != nil {
 			return nil, err
 		}
 		err = c.start(ctx, tools)
@@ -110,8 +110,8 @@ func (c *Cluster) refresh(ctx context.Context) error {
 	return c.renewVolumes(ctx, api)
 }
 
-// clearRemains ends and removes what is left of an earlier start, except its data.
-func (c *Cluster) clearRemains(exists bool) error {
+// endEarlier ends what still runs of an earlier start, and removes what that left.
+func (c *Cluster) endEarlier(exists bool) error {
 	pid, running, err := c.supervisor()
 	if err != nil {
 		return err
@@ -125,6 +125,11 @@ func (c *Cluster) clearRemains(exists bool) error {
 	if err := c.stop(); err != nil {
 		return err
 	}
+	return c.clear()
+}
+
+// clear removes what an earlier start left beside its data. Nothing of it runs any more.
+func (c *Cluster) clear() error {
 	if err := os.RemoveAll(c.path("run")); err != nil {
 		return err
 	}

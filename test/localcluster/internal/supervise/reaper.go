@@ -12,20 +12,26 @@ import (
 // reaper starts processes and collects all that end: its own, and, where the supervisor is the first process of a namespace,
 // those that lost their parent there, such as containerd's shims. os/exec can't be used beside it.
 type reaper struct {
+	signals  chan os.Signal
 	mu       sync.Mutex
 	children map[int]chan syscall.WaitStatus
 }
 
 func newReaper() *reaper {
-	r := &reaper{children: map[int]chan syscall.WaitStatus{}}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGCHLD)
+	r := &reaper{signals: make(chan os.Signal, 1), children: map[int]chan syscall.WaitStatus{}}
+	signal.Notify(r.signals, syscall.SIGCHLD)
 	go func() {
-		for range signals {
+		for range r.signals {
 			r.collect()
 		}
 	}()
 	return r
+}
+
+// stop makes it collect no more.
+func (r *reaper) stop() {
+	signal.Stop(r.signals)
+	close(r.signals)
 }
 
 func (r *reaper) collect() {

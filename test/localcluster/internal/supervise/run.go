@@ -33,6 +33,7 @@ func Run(ctx context.Context, plan Plan) error {
 	if err := writeJSON(s.stateFile, s.state); err != nil {
 		return err
 	}
+	defer s.reaper.stop()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for i, c := range plan.Components {

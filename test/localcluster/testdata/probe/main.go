@@ -1,4 +1,5 @@
-// Command probe is what the test of a full cluster runs in pods: it serves a text, or reads one from a service by its name.
+// Command probe is what the test of a full cluster runs in pods: it serves a text, reads one from a service by its name,
+// or writes a file.
 package main
 
 import (
@@ -23,7 +24,11 @@ func main() {
 		if _, err := io.Copy(os.Stdout, resp.Body); err != nil {
 			log.Fatal(err)
 		}
+	case len(os.Args) == 3 && os.Args[1] == "write":
+		if err := os.WriteFile(os.Args[2], []byte("written\n"), 0o644); err != nil {
+			log.Fatal(err)
+		}
 	default:
-		log.Fatal("usage: probe serve TEXT | probe get URL")
+		log.Fatal("usage: probe serve TEXT | probe get URL | probe write FILE")
 	}
 }
