@@ -62,6 +62,8 @@ func (s *session) runPart(ctx context.Context, p part) {
 	err := p.run(ctx, s)
 	var missing *missingError
 	switch {
+	case ctx.Err() != nil:
+		s.report.fail(p.name, "interrupted")
 	case errors.As(err, &missing):
 		s.report.skip(p.name, missing.what)
 	case err != nil:

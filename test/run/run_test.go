@@ -134,6 +134,19 @@ func TestRunPart(t *testing.T) {
 	}
 }
 
+func TestRunPartInterrupted(t *testing.T) {
+	s, _ := newSession(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.runPart(ctx, part{name: "p", run: func(_ context.Context, s *session) error {
+		s.report.pass("x")
+		cancel()
+		return nil
+	}})
+	if want := (tally{passed: 1, failed: 1}); s.report.tally != want {
+		t.Errorf("%v, want %v: what did not run to its end must not pass", s.report.tally, want)
+	}
+}
+
 func TestRunCounted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script string
