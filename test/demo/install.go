@@ -63,8 +63,7 @@ func offer(ctx context.Context, s *screen, p *place) error {
 	if err := forgetTenant(ctx, s, p); err != nil {
 		return err
 	}
-	samples := filepath.Join("config", "samples")
-	if err := p.show(ctx, s, "apply", "--server-side", "--force-conflicts", "-k", samples); err != nil {
+	if err := p.show(ctx, s, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join("config", "samples")); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readiness)
@@ -89,7 +88,7 @@ func forgetTenant(ctx context.Context, s *screen, p *place) error {
 	if err != nil {
 		return err
 	}
-	if namespace.Labels["app.kubernetes.io/part-of"] != "mcptasks-samples" {
+	if namespace.Labels[partOf] != samples {
 		return advise(fmt.Errorf("there is a namespace %s already, and it is not the samples'", tenant),
 			"use another cluster, or remove that namespace if nobody needs it")
 	}

@@ -63,6 +63,7 @@ func (p *place) up(ctx context.Context, s *screen) (err error) {
 			return advise(err, "the lines above say which part failed and where its log is; make demo tries again and keeps "+
 				"what is built, make demo-down clears what is there")
 		}
+		s.gap()
 	}
 	if p.kubectl, err = p.env.Binary(ctx, "kubectl"); err != nil {
 		return err
@@ -70,7 +71,6 @@ func (p *place) up(ctx context.Context, s *screen) (err error) {
 	if p.cluster, err = kube.Open(p.kubeconfig); err != nil {
 		return advise(err, "see whether KUBECONFIG is right: kubectl get nodes")
 	}
-	s.gap()
 	return p.show(ctx, s, "get", "nodes")
 }
 
@@ -124,28 +124,4 @@ func (p *place) archives(ctx context.Context) ([]string, error) {
 		all = append(all, archive)
 	}
 	return all, nil
-}
-
-// down removes what the demo made.
-func (p *place) down(ctx context.Context, s *screen) error {
-	if p.local != nil {
-		return p.local.Down(ctx)
-	}
-	helm, err := p.env.Binary(ctx, "helm")
-	if err != nil {
-		return err
-	}
-	if p.kubectl, err = p.env.Binary(ctx, "kubectl"); err != nil {
-		return err
-	}
-	if err := p.show(ctx, s, "delete", "--ignore-not-found", "namespace", tenant); err != nil {
-		return err
-	}
-	uninstall := p.env.Command(ctx, helm, "uninstall", env.Namespace, "--namespace", env.Namespace, "--ignore-not-found", "--wait",
-		"--kubeconfig", p.kubeconfig)
-	if err := uninstall.Run(); err != nil {
-		return fmt.Errorf("uninstall mcptasks: %w", err)
-	}
-	return p.show(ctx, s, "delete", "--ignore-not-found",
-		"crd/mcptools.mcptasks.dev", "crd/mcptasks.mcptasks.dev", "namespace/"+env.Namespace)
 }
