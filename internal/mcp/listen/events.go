@@ -41,7 +41,8 @@ func (e *events) comment() error { return e.write([]byte(":\n\n")) }
 // errStalled says that a client did not receive an event in time.
 var errStalled = errors.New("the client stands still")
 
-// write gives every event a deadline of its own. There is none in between: a stream may be silent, but its client may not stand still.
+// write gives every event a deadline of its own. There is none in between: a stream may be silent, but its client may not
+// stand still.
 func (e *events) write(event []byte) error {
 	begin := time.Now()
 	err := e.writeBy(begin.Add(e.timeout), event)

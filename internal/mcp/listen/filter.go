@@ -8,8 +8,8 @@ import (
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
 
-// maxTaskIDs bounds the tasks of one stream. Each id that turns out to be unknown costs a request to the API server. A client that
-// follows more opens several streams.
+// maxTaskIDs bounds the tasks of one stream. Each id that turns out to be unknown costs a request to the API server. A
+// client that follows more opens several streams.
 const maxTaskIDs = 256
 
 // filter is what a client wants to hear of.
@@ -22,8 +22,8 @@ type filter struct {
 	taskIDs []string
 }
 
-// parseFilter reads params.notifications. Members that the specification does not know are ignored; those it knows must have the right
-// type, also where they ask for something that is not offered here.
+// parseFilter reads params.notifications. Members that the specification does not know are ignored; those it knows must have
+// the right type, also where they ask for something that is not offered here.
 func parseFilter(raw json.RawMessage) (filter, *wire.Error) {
 	if raw == nil {
 		return filter{}, wire.InvalidParams("params.notifications is required: it says what to listen to")

@@ -134,8 +134,8 @@ func newEndpoint(t testing.TB, options endpointOptions) *endpoint {
 	return e
 }
 
-// post sends a request and returns the response, whatever it is.
-func (e *endpoint) post(t testing.TB, request asked) *http.Response {
+// post sends a request and returns a reader of the response, whatever it is.
+func (e *endpoint) post(t testing.TB, request asked) *reader {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -148,13 +148,13 @@ func (e *endpoint) post(t testing.TB, request asked) *http.Response {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = response.Body.Close() })
-	return response
+	return &reader{response: response, lines: bufio.NewReader(response.Body)}
 }
 
 // open sends a request with the filter and returns the stream with its acknowledgement read.
 func (e *endpoint) open(t testing.TB, filter string) *reader {
 	t.Helper()
-	stream := newReader(e.post(t, asked{ID: json.RawMessage("7"), Notifications: json.RawMessage(filter)}))
+	stream := e.post(t, asked{ID: json.RawMessage("7"), Notifications: json.RawMessage(filter)})
 	if stream.response.StatusCode != http.StatusOK {
 		t.Fatalf("HTTP %s instead of a stream", stream.response.Status)
 	}
@@ -198,10 +198,6 @@ func (e *endpoint) endings(t testing.TB, reason string) float64 {
 type reader struct {
 	response *http.Response
 	lines    *bufio.Reader
-}
-
-func newReader(response *http.Response) *reader {
-	return &reader{response: response, lines: bufio.NewReader(response.Body)}
 }
 
 // received is a JSON-RPC message.

@@ -7,8 +7,8 @@ import (
 	"github.com/mcptasks/mcptasks/internal/task"
 )
 
-// What is sent on a stream, beside the final result. notifications/progress and notifications/message never are: they belong to other
-// streams.
+// What is sent on a stream, beside the final result. notifications/progress and notifications/message never are: they belong
+// to other streams.
 const (
 	notifyAcknowledged = "notifications/subscriptions/acknowledged"
 	notifyTask         = "notifications/tasks"
@@ -27,8 +27,8 @@ type subscription struct {
 	ID json.RawMessage `json:"io.modelcontextprotocol/subscriptionId"`
 }
 
-// accepted is the part of the filter that is honoured. What was not asked for is left out; an empty list of tasks is one that was asked
-// for and has none that the client may see.
+// accepted is the part of the filter that is honoured. What was not asked for is left out; an empty list of tasks is one
+// that was asked for and has none that the client may see.
 type accepted struct {
 	ToolsListChanged bool     `json:"toolsListChanged,omitempty"`
 	TaskIDs          []string `json:"taskIds,omitzero"`

@@ -13,8 +13,8 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-// A23: however the life of tasks and of streams interleave, each stream hears of each task in its order, nothing twice, and of its end
-// exactly once.
+// A23: however the life of tasks and of streams interleave, each stream hears of each task in its order, nothing twice, and
+// of its end exactly once.
 func TestOrderUnderRandomInterleavings(t *testing.T) {
 	const rounds, tasksPerRound, streamsPerRound = 100, 3, 3
 	e := newEndpoint(t, endpointOptions{})

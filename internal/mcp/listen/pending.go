@@ -7,8 +7,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// pending is the set of subjects that a stream has yet to look at, in the order in which they were added. A subject is in it at most
-// once, whatever happens to it meanwhile, so it never holds more than the stream has subjects. None of its methods blocks.
+// pending is the set of subjects that a stream has yet to look at, in the order in which they were added. A subject is in it
+// at most once, whatever happens to it meanwhile, so it never holds more than the stream has subjects. None of its methods
+// blocks.
 type pending struct {
 	// wake has a value while the set is not empty.
 	wake  chan struct{}

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// relay is a proxy between a client and an endpoint that cuts connections on which nothing comes from the endpoint. Its time is the
-// endpoint's.
+// relay is a proxy between a client and an endpoint that cuts connections on which nothing comes from the endpoint. Its time
+// is the endpoint's.
 type relay struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex

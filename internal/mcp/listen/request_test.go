@@ -22,30 +22,33 @@ func TestRefusedRequests(t *testing.T) {
 		withoutTasks bool
 		code         int
 	}{
-		"no filter":                        {filter: ``, code: wire.CodeInvalidParams},
-		"null":                             {filter: `null`, code: wire.CodeInvalidParams},
-		"an array":                         {filter: `[]`, code: wire.CodeInvalidParams},
-		"a string":                         {filter: `"taskIds"`, code: wire.CodeInvalidParams},
-		"a member twice":                   {filter: `{"taskIds":[],"taskIds":["t-1"]}`, code: wire.CodeInvalidParams},
-		"tools: a string":                  {filter: `{"toolsListChanged":"true"}`, code: wire.CodeInvalidParams},
-		"tools: null":                      {filter: `{"toolsListChanged":null}`, code: wire.CodeInvalidParams},
-		"prompts: a number":                {filter: `{"promptsListChanged":1}`, code: wire.CodeInvalidParams},
-		"resources: an object":             {filter: `{"resourcesListChanged":{}}`, code: wire.CodeInvalidParams},
-		"URIs: a string":                   {filter: `{"resourceSubscriptions":"file:///x"}`, code: wire.CodeInvalidParams},
-		"tasks: null":                      {filter: `{"taskIds":null}`, code: wire.CodeInvalidParams},
-		"tasks: a string":                  {filter: `{"taskIds":"t-1"}`, code: wire.CodeInvalidParams},
-		"tasks: a number among them":       {filter: `{"taskIds":["t-1",2]}`, code: wire.CodeInvalidParams},
-		"tasks: null among them":           {filter: `{"taskIds":[null]}`, code: wire.CodeInvalidParams},
-		"tasks: too many":                  {filter: filterOf(tooMany...), code: wire.CodeInvalidParams},
-		"tasks, undeclared":                {filter: `{"taskIds":["t-1"]}`, withoutTasks: true, code: wire.CodeMissingCapability},
-		"no tasks, undeclared":             {filter: `{"taskIds":[]}`, withoutTasks: true, code: wire.CodeMissingCapability},
-		"tools and no tasks, undeclared":   {filter: `{"toolsListChanged":true,"taskIds":[]}`, withoutTasks: true, code: wire.CodeMissingCapability},
+		"no filter":                  {filter: ``, code: wire.CodeInvalidParams},
+		"null":                       {filter: `null`, code: wire.CodeInvalidParams},
+		"an array":                   {filter: `[]`, code: wire.CodeInvalidParams},
+		"a string":                   {filter: `"taskIds"`, code: wire.CodeInvalidParams},
+		"a member twice":             {filter: `{"taskIds":[],"taskIds":["t-1"]}`, code: wire.CodeInvalidParams},
+		"tools: a string":            {filter: `{"toolsListChanged":"true"}`, code: wire.CodeInvalidParams},
+		"tools: null":                {filter: `{"toolsListChanged":null}`, code: wire.CodeInvalidParams},
+		"prompts: a number":          {filter: `{"promptsListChanged":1}`, code: wire.CodeInvalidParams},
+		"resources: an object":       {filter: `{"resourcesListChanged":{}}`, code: wire.CodeInvalidParams},
+		"URIs: a string":             {filter: `{"resourceSubscriptions":"file:///x"}`, code: wire.CodeInvalidParams},
+		"tasks: null":                {filter: `{"taskIds":null}`, code: wire.CodeInvalidParams},
+		"tasks: a string":            {filter: `{"taskIds":"t-1"}`, code: wire.CodeInvalidParams},
+		"tasks: a number among them": {filter: `{"taskIds":["t-1",2]}`, code: wire.CodeInvalidParams},
+		"tasks: null among them":     {filter: `{"taskIds":[null]}`, code: wire.CodeInvalidParams},
+		"tasks: too many":            {filter: filterOf(tooMany...), code: wire.CodeInvalidParams},
+		"tasks, undeclared":          {filter: `{"taskIds":["t-1"]}`, withoutTasks: true, code: wire.CodeMissingCapability},
+		"no tasks, undeclared":       {filter: `{"taskIds":[]}`, withoutTasks: true, code: wire.CodeMissingCapability},
+		"tools and no tasks, undeclared": {
+			filter: `{"toolsListChanged":true,"taskIds":[]}`, withoutTasks: true, code: wire.CodeMissingCapability,
+		},
 		"tasks: a number, also undeclared": {filter: `{"taskIds":7}`, withoutTasks: true, code: wire.CodeInvalidParams},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEndpoint(t, endpointOptions{})
-			response := e.post(t, asked{ID: json.RawMessage(`"x"`), Notifications: json.RawMessage(tc.filter), WithoutTasks: tc.withoutTasks})
-			body, err := io.ReadAll(response.Body)
+			request := asked{ID: json.RawMessage(`"x"`), Notifications: json.RawMessage(tc.filter), WithoutTasks: tc.withoutTasks}
+			answer := e.post(t, request)
+			body, err := io.ReadAll(answer.lines)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,8 +59,8 @@ func TestRefusedRequests(t *testing.T) {
 			if err := json.Unmarshal(body, &reply); err != nil {
 				t.Fatalf("%v: %s", err, body)
 			}
-			if response.StatusCode != http.StatusBadRequest || reply.Error.Code != tc.code || reply.ID != "x" {
-				t.Errorf("HTTP %d, %s; want HTTP 400 and code %d", response.StatusCode, body, tc.code)
+			if answer.response.StatusCode != http.StatusBadRequest || reply.Error.Code != tc.code || reply.ID != "x" {
+				t.Errorf("HTTP %s, %s; want HTTP 400 and code %d", answer.response.Status, body, tc.code)
 			}
 		})
 	}
@@ -70,16 +73,20 @@ func TestAcknowledgedFilter(t *testing.T) {
 		withoutTasks bool
 		want         string
 	}{
-		"nothing":                     {filter: `{}`, want: `{}`},
-		"tools":                       {filter: `{"toolsListChanged":true}`, want: `{"toolsListChanged":true}`},
-		"tools, undeclared":           {filter: `{"toolsListChanged":true}`, withoutTasks: true, want: `{"toolsListChanged":true}`},
-		"no tools":                    {filter: `{"toolsListChanged":false}`, want: `{}`},
-		"what is not offered":         {filter: `{"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["x"]}`, want: `{}`},
-		"what nobody knows":           {filter: `{"cake":[1],"toolslistchanged":true}`, want: `{}`},
-		"no tasks":                    {filter: `{"taskIds":[]}`, want: `{"taskIds":[]}`},
-		"own tasks, in order":         {filter: `{"taskIds":["t-own-2","t-own-1"]}`, want: `{"taskIds":["t-own-2","t-own-1"]}`},
-		"a task twice":                {filter: `{"taskIds":["t-own-1","t-own-1"]}`, want: `{"taskIds":["t-own-1"]}`},
-		"tools and tasks":             {filter: `{"taskIds":["t-own-1"],"toolsListChanged":true}`, want: `{"toolsListChanged":true,"taskIds":["t-own-1"]}`},
+		"nothing":           {filter: `{}`, want: `{}`},
+		"tools":             {filter: `{"toolsListChanged":true}`, want: `{"toolsListChanged":true}`},
+		"tools, undeclared": {filter: `{"toolsListChanged":true}`, withoutTasks: true, want: `{"toolsListChanged":true}`},
+		"no tools":          {filter: `{"toolsListChanged":false}`, want: `{}`},
+		"what is not offered": {
+			filter: `{"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["x"]}`, want: `{}`,
+		},
+		"what nobody knows":   {filter: `{"cake":[1],"toolslistchanged":true}`, want: `{}`},
+		"no tasks":            {filter: `{"taskIds":[]}`, want: `{"taskIds":[]}`},
+		"own tasks, in order": {filter: `{"taskIds":["t-own-2","t-own-1"]}`, want: `{"taskIds":["t-own-2","t-own-1"]}`},
+		"a task twice":        {filter: `{"taskIds":["t-own-1","t-own-1"]}`, want: `{"taskIds":["t-own-1"]}`},
+		"tools and tasks": {
+			filter: `{"taskIds":["t-own-1"],"toolsListChanged":true}`, want: `{"toolsListChanged":true,"taskIds":["t-own-1"]}`,
+		},
 		"another caller's":            {filter: `{"taskIds":["t-mallory"]}`, want: `{"taskIds":[]}`},
 		"a namesake's elsewhere":      {filter: `{"taskIds":["t-stranger"]}`, want: `{"taskIds":[]}`},
 		"unknown, malformed, foreign": {filter: `{"taskIds":["t-no","","../x","t-mallory","t-own-1"]}`, want: `{"taskIds":["t-own-1"]}`},
@@ -90,9 +97,8 @@ func TestAcknowledgedFilter(t *testing.T) {
 			e.records.create("t-own-2", alice)
 			e.records.create("t-mallory", mallory)
 			e.records.create("t-stranger", stranger)
-			response := e.post(t, asked{ID: json.RawMessage(`0`), Notifications: json.RawMessage(tc.filter), WithoutTasks: tc.withoutTasks})
-			stream := newReader(response)
-			got := stream.next(t)
+			request := asked{ID: json.RawMessage(`0`), Notifications: json.RawMessage(tc.filter), WithoutTasks: tc.withoutTasks}
+			got := e.post(t, request).next(t)
 			want := `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged",` +
 				`"params":{"_meta":{"io.modelcontextprotocol/subscriptionId":0},"notifications":` + tc.want + "}}\n"
 			if string(got.raw) != want {
@@ -102,7 +108,8 @@ func TestAcknowledgedFilter(t *testing.T) {
 	}
 }
 
-// A22: what proxies have to be told is in the headers, and they and the acknowledgement are on their way at once, over both protocols.
+// A22: what proxies have to be told is in the headers, and they and the acknowledgement are on their way at once, over both
+// protocols.
 func TestStreamBegins(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
@@ -130,8 +137,9 @@ func TestSubscriptionIDs(t *testing.T) {
 		t.Run(id, func(t *testing.T) {
 			e := newEndpoint(t, endpointOptions{})
 			e.records.create("t-1", alice)
-			response := e.post(t, asked{ID: json.RawMessage(id), Notifications: json.RawMessage(`{"taskIds":["t-1"],"toolsListChanged":true}`)})
-			stream := newReader(response)
+			stream := e.post(t, asked{
+				ID: json.RawMessage(id), Notifications: json.RawMessage(`{"taskIds":["t-1"],"toolsListChanged":true}`),
+			})
 			acknowledged, snapshot := stream.next(t), stream.next(t)
 			e.toolbox.change(alice.Namespace, "new")
 			e.clock.Step(settle)
@@ -161,9 +169,9 @@ func TestSubscriptionIDs(t *testing.T) {
 func TestTroubleBeforeTheStream(t *testing.T) {
 	e := newEndpoint(t, endpointOptions{})
 	e.toolbox.set(errTrouble)
-	response := e.post(t, asked{ID: json.RawMessage(`1`), Notifications: json.RawMessage(`{"toolsListChanged":true}`)})
-	if response.StatusCode != http.StatusInternalServerError {
-		t.Errorf("HTTP %s; want an error and no stream", response.Status)
+	answer := e.post(t, asked{ID: json.RawMessage(`1`), Notifications: json.RawMessage(`{"toolsListChanged":true}`)})
+	if answer.response.StatusCode != http.StatusInternalServerError {
+		t.Errorf("HTTP %s; want an error and no stream", answer.response.Status)
 	}
 	e.waitEnded(t)
 	if n := e.toolbox.watched(); n != 0 {

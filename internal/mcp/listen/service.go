@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// keepAlive is the pause between two comments. Proxies end connections on which they see nothing for 30 to 60 seconds. It is also
-	// how often all subjects are looked at without having been heard of, for the times when no changes are heard of.
+	// keepAlive is the pause between two comments. Proxies end connections on which they see nothing for 30 to 60 seconds. It
+	// is also how often all subjects are looked at without having been heard of, for the times when no changes are heard of.
 	keepAlive = 15 * time.Second
 	// DefaultWriteTimeout is how long a client may take to receive one event.
 	DefaultWriteTimeout = 30 * time.Second
 	// lookTimeout bounds one look at a subject, so that the comments do not wait for long.
 	lookTimeout = 5 * time.Second
-	// settle is how long a change of tools is waited with: a tool that is changed is away until it has been checked, and many tend to
-	// change together.
+	// settle is how long a change of tools is waited with: a tool that is changed is away until it has been checked, and many
+	// tend to change together.
 	settle = 500 * time.Millisecond
 	// parallelism is how many ids of one request are looked up at a time.
 	parallelism = 8
@@ -34,8 +34,8 @@ const (
 
 // Tasks is where tasks are read and changes of them are heard of.
 type Tasks interface {
-	// Watch calls changed after each change of the scope's task, its deletion included, until stop is called. A burst of changes may
-	// be told as one. The error is store.ErrNotFound where the scope has no such task. changed does not block.
+	// Watch calls changed after each change of the scope's task, its deletion included, until stop is called. A burst of
+	// changes may be told as one. The error is store.ErrNotFound where the scope has no such task. changed does not block.
 	Watch(ctx context.Context, scope store.Scope, id string, changed func()) (stop func(), err error)
 	// Get returns the scope's task as it is now, or store.ErrNotFound.
 	Get(ctx context.Context, scope store.Scope, id string) (*v1alpha1.MCPTask, error)
@@ -43,7 +43,8 @@ type Tasks interface {
 
 // Tools is where lists of tools are compared and changes of them are heard of.
 type Tools interface {
-	// Watch calls changed after each change that may concern a list of tools, anybody's, until stop is called. changed does not block.
+	// Watch calls changed after each change that may concern a list of tools, anybody's, until stop is called. changed does not
+	// block.
 	Watch(changed func()) (stop func())
 	// Version identifies the list of tools of the callers of a tenant's namespace: it changes when the list does.
 	Version(ctx context.Context, namespace string) (string, error)
@@ -55,7 +56,8 @@ type Config struct {
 	Tasks Tasks
 	// Tools has the tools.
 	Tools Tools
-	// Authenticator says again, before anything is told, whether the client is still who it was: a stream may outlive its token.
+	// Authenticator says again, before anything is told, whether the client is still who it was: a stream may outlive its
+	// token.
 	Authenticator auth.Authenticator
 	// Server is how the endpoint calls itself.
 	Server wire.Server
@@ -103,12 +105,12 @@ type Request struct {
 	Caller auth.Caller
 }
 
-// Serve answers a request: with a stream, and then it returns nil when the stream has ended, or with nothing and an error, which is a
-// *wire.Error where it concerns the client.
+// Serve answers a request: with a stream, and then it returns nil when the stream has ended, or with nothing and an error,
+// which is a *wire.Error where it concerns the client.
 //
-// The stream begins with the part of the filter that is honoured: the client's own tasks among taskIds, without a word about others.
-// Then comes the present state of each, and then each newer one. It stays open when all of them have ended, until the client hangs up
-// or the endpoint shuts down.
+// The stream begins with the part of the filter that is honoured: the client's own tasks among taskIds, without a word about
+// others. Then comes the present state of each, and then each newer one. It stays open when all of them have ended, until
+// the client hangs up or the endpoint shuts down.
 func (s *Service) Serve(w http.ResponseWriter, r *http.Request, request Request) error {
 	wanted, invalid := parseFilter(request.Notifications)
 	if invalid != nil {

@@ -51,8 +51,8 @@ const (
 // errRefused says that the client may not listen any longer.
 var errRefused = errors.New("the client is not who it was")
 
-// run sends all there is to send until the stream ends, and returns why it did. Where it is we who end it, the client gets the result
-// of its request, and can tell that from a connection that broke.
+// run sends all there is to send until the stream ends, and returns why it did. Where it is we who end it, the client gets
+// the result of its request, and can tell that from a connection that broke.
 func (s *stream) run(ctx context.Context, first message) ending {
 	// What waits for an answer of the API server must not keep the process from ending.
 	reading, cancel := context.WithCancel(ctx)
@@ -138,7 +138,8 @@ func (s *stream) look(ctx context.Context, subject *subject) (*message, error) {
 	return news, nil
 }
 
-// admit checks that the client may still be told anything: its token may have expired or been revoked, its tenant may be gone.
+// admit checks that the client may still be told anything: its token may have expired or been revoked, its tenant may be
+// gone.
 func (s *stream) admit(ctx context.Context) error {
 	now, err := s.service.Authenticator.Authenticate(s.request.WithContext(ctx))
 	refused := (*auth.Error)(nil)
@@ -154,7 +155,8 @@ func (s *stream) admit(ctx context.Context) error {
 	}
 }
 
-// tryAgain comes back to a subject that could not be looked at, sooner at first. The client need not know: it cannot do more about it.
+// tryAgain comes back to a subject that could not be looked at, sooner at first. The client need not know: it cannot do more
+// about it.
 func (s *stream) tryAgain(ctx context.Context, subject *subject, err error) {
 	if ctx.Err() != nil {
 		return // the stream is about to end

@@ -23,8 +23,8 @@ const (
 
 var errTrouble = errors.New("the API server is away")
 
-// T-50, A23, Q-6: after the acknowledgement comes every task as it is, ended or not, and each notification says what tasks/get says, but
-// for the resultType.
+// T-50, A23, Q-6: after the acknowledgement comes every task as it is, ended or not, and each notification says what
+// tasks/get says, but for the resultType.
 func TestSnapshotsEqualTasksGet(t *testing.T) {
 	for name, edit := range map[string]func(*v1alpha1.MCPTask){
 		"new": func(*v1alpha1.MCPTask) {},
@@ -204,18 +204,22 @@ func TestTaskWithTheNameOfADeletedOne(t *testing.T) {
 
 // a task that becomes somebody else's, or a client that may no longer be told anything, gets no more news.
 func TestAccessIsCheckedAtEachDelivery(t *testing.T) {
+	other := func(edit func(*auth.Caller)) auth.Caller {
+		caller := alice
+		edit(&caller)
+		return caller
+	}
 	for name, tc := range map[string]struct {
 		caller auth.Caller
 		err    error
 	}{
-		"the token has expired":    {alice, &auth.Error{Status: http.StatusUnauthorized, Message: "expired"}},
-		"the tenant is gone":       {alice, &auth.Error{Status: http.StatusForbidden, Message: "no tenant"}},
-		"another subject":          {mallory, nil},
-		"another tenant":           {stranger, nil},
-		"another tenant's label":   {auth.Caller{Issuer: alice.Issuer, Subject: alice.Subject, Tenant: "z", Namespace: alice.Namespace}, nil},
-		"nobody in particular":     {auth.Caller{}, nil},
-		"the same from elsewhere":  {auth.Caller{Issuer: "other", Subject: alice.Subject, Tenant: alice.Tenant, Namespace: alice.Namespace}, nil},
-		"the namespace is another": {auth.Caller{Issuer: alice.Issuer, Subject: alice.Subject, Tenant: alice.Tenant, Namespace: "z"}, nil},
+		"the token has expired": {err: &auth.Error{Status: http.StatusUnauthorized, Message: "expired"}},
+		"the tenant is gone":    {err: &auth.Error{Status: http.StatusForbidden, Message: "no tenant"}},
+		"another subject":       {caller: mallory},
+		"another issuer":        {caller: other(func(c *auth.Caller) { c.Issuer = "other" })},
+		"another tenant":        {caller: other(func(c *auth.Caller) { c.Tenant = "z" })},
+		"another namespace":     {caller: other(func(c *auth.Caller) { c.Namespace = "z" })},
+		"nobody":                {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEndpoint(t, endpointOptions{})
@@ -256,7 +260,8 @@ func TestAccessIsCheckedAtEachDelivery(t *testing.T) {
 	})
 }
 
-// S-113: the list of tools is told of to those who asked, when it is another one than before, and once for a burst of changes.
+// S-113: the list of tools is told of to those who asked, when it is another one than before, and once for a burst of
+// changes.
 func TestToolsChanged(t *testing.T) {
 	e := newEndpoint(t, endpointOptions{})
 	e.records.create("t-fence", alice)
@@ -331,7 +336,8 @@ func TestServerWriteTimeoutDoesNotEndStreams(t *testing.T) {
 	}
 }
 
-// S-115, Q-18, A22: when the endpoint shuts down, every stream ends with the result of its request, and so the server can end.
+// S-115, Q-18, A22: when the endpoint shuts down, every stream ends with the result of its request, and so the server can
+// end.
 func TestShutdown(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {

@@ -36,8 +36,8 @@ func (s *subject) end() {
 
 // view is how a stream sees a subject.
 type view interface {
-	// look returns what is to be said now, if anything is, and whether nothing can follow. It takes for granted that what it returns
-	// is said.
+	// look returns what is to be said now, if anything is, and whether nothing can follow. It takes for granted that what it
+	// returns is said.
 	look(ctx context.Context) (news *message, last bool, err error)
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/mcptasks/mcptasks/internal/store"
 )
 
-// subscribe gives the stream its subjects and returns what of the filter they cover. What happens to a subject after subscribe has
-// looked at it is not missed.
+// subscribe gives the stream its subjects and returns what of the filter they cover. What happens to a subject after
+// subscribe has looked at it is not missed.
 func (s *stream) subscribe(ctx context.Context, wanted filter) (honoured accepted, err error) {
 	if wanted.tools {
 		if err := s.subscribeTools(ctx); err != nil {
