@@ -142,6 +142,9 @@ func TestToolRules(t *testing.T) {
 	toolName := func(name string) func(*v1alpha1.MCPTool) {
 		return func(tool *v1alpha1.MCPTool) { tool.Spec.Name = name }
 	}
+	objectName := func(name string) func(*v1alpha1.MCPTool) {
+		return func(tool *v1alpha1.MCPTool) { tool.GenerateName, tool.Name = "", name }
+	}
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.MCPTool)
 		err    string // empty: accepted
@@ -151,6 +154,8 @@ func TestToolRules(t *testing.T) {
 		"name with a space":        {toolName("run migration"), "spec.name"},
 		"name of 64 characters":    {toolName(strings.Repeat("n", 64)), ""},
 		"name of 65 characters":    {toolName(strings.Repeat("n", 65)), "spec.name"},
+		"object of 63 characters":  {objectName(strings.Repeat("n", 63)), ""},
+		"object of 64 characters":  {objectName(strings.Repeat("n", 64)), "at most 63 characters"},
 		"no description":           {func(tool *v1alpha1.MCPTool) { tool.Spec.Description = "" }, "spec.description"},
 		"unknown mode":             {execution(func(e *v1alpha1.Execution) { e.Mode = "Sometimes" }), "spec.execution.mode"},
 		"blockFor 1s":              {blockFor(time.Second), ""},
