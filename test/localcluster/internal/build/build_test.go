@@ -112,7 +112,8 @@ func TestFailedBuildSaysWhy(t *testing.T) {
 	if err == nil {
 		t.Fatal("it was built")
 	}
-	for _, want := range []string{"hello", "undefined: nonsense", filepath.Join(w.Cache, "logs", "hello.log"), "run the same command again"} {
+	log := filepath.Join(w.Cache, "logs", "hello.log")
+	for _, want := range []string{"build hello", "undefined: nonsense", log, "run the same command again"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error doesn't have %q: %v", want, err)
 		}
