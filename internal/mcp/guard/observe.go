@@ -46,7 +46,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 func Observe(logger logr.Logger, metrics *Metrics, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		record := &Record{}
-		response := newResponse(w)
+		response := observed(w)
 		begin := time.Now()
 		metrics.inFlight.Inc()
 		completed := false

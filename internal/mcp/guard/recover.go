@@ -13,7 +13,7 @@ import (
 // Recover turns a panic into an answer and a log entry with the stack. The client learns nothing of the cause.
 func Recover(logger logr.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		response := newResponse(w)
+		response := observed(w)
 		defer func() {
 			cause := recover()
 			switch cause {

@@ -17,7 +17,11 @@ type response struct {
 	bytes      int64
 }
 
-func newResponse(w http.ResponseWriter) *response {
+// observed returns w as a response: itself where a handler further out has made it one.
+func observed(w http.ResponseWriter) *response {
+	if r, ok := w.(*response); ok {
+		return r
+	}
 	r := &response{ResponseWriter: w, controller: http.NewResponseController(w)}
 	r.extendDeadline()
 	return r
