@@ -54,7 +54,7 @@ func (c *capture) read(ctx context.Context, o *task.Observation, v task.Verdict)
 		o.Output = &job.Output{Unavailable: "its node did not hand out the log"}
 		return nil
 	}
-	return &notYet{after: min(max(failingFor/2, 200*time.Millisecond), 5*time.Second), err: fmt.Errorf("read the log: %w", err)}
+	return &notYetError{after: min(max(failingFor/2, 200*time.Millisecond), 5*time.Second), err: fmt.Errorf("read the log: %w", err)}
 }
 
 // since is when reading the pod's log first failed: now, if it has not before.

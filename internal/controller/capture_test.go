@@ -37,7 +37,7 @@ func TestCaptureIsPatientButNotForEver(t *testing.T) {
 	}
 	for began := clock.Now(); clock.Since(began) < patience; {
 		out, err := read()
-		var later *notYet
+		var later *notYetError
 		if out != nil || !errors.As(err, &later) || later.after <= 0 || later.after > 5*time.Second {
 			t.Fatalf("after %v: output %v, error %v", clock.Since(began), out, err)
 		}

@@ -48,15 +48,15 @@ func newTaskController(mgr manager.Manager, o Options) *taskController {
 // errGone: the task was deleted in the meantime; its Job goes with it, and there is nothing to do.
 var errGone = errors.New("the task is gone")
 
-// notYet is an error that is expected to pass: try again after a while, without alarm.
-type notYet struct {
+// notYetError is an error that is expected to pass: try again after a while, without alarm.
+type notYetError struct {
 	after time.Duration
 	err   error
 }
 
-func (e *notYet) Error() string { return e.err.Error() }
+func (e *notYetError) Error() string { return e.err.Error() }
 
-func (e *notYet) Unwrap() error { return e.err }
+func (e *notYetError) Unwrap() error { return e.err }
 
 // conflictDelay is how long the cache is given to catch up after somebody else has changed a task.
 const conflictDelay = 50 * time.Millisecond
@@ -64,7 +64,7 @@ const conflictDelay = 50 * time.Millisecond
 // Reconcile makes one pass over a task.
 func (c *taskController) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	after, err := c.pass(ctx, req.NamespacedName)
-	var later *notYet
+	var later *notYetError
 	switch {
 	case errors.Is(err, errGone):
 		return reconcile.Result{}, nil

@@ -21,10 +21,10 @@ func (c *taskController) announce(ctx context.Context, t *v1alpha1.MCPTask, v ta
 	}
 	log.Info("Task ended", "message", t.Status.Message)
 	countFinished(t, v)
-	switch {
-	case t.Status.State == v1alpha1.StateFailed:
+	switch t.Status.State {
+	case v1alpha1.StateFailed:
 		c.events.Eventf(t, nil, corev1.EventTypeWarning, t.Status.Reason, "End", "%s", t.Status.Message)
-	case t.Status.State == v1alpha1.StateCancelled:
+	case v1alpha1.StateCancelled:
 		c.events.Eventf(t, nil, corev1.EventTypeNormal, t.Status.Reason, "End", "%s", t.Status.Message)
 	}
 }

@@ -27,7 +27,7 @@ const launchWithin = 15 * time.Second
 func (c *taskController) launch(ctx context.Context, o *task.Observation) error {
 	left := launchWithin - c.clock.Since(o.Now)
 	if left <= 0 {
-		return &notYet{err: errors.New("held up since the task was read")}
+		return &notYetError{err: errors.New("held up since the task was read")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()

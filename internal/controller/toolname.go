@@ -61,10 +61,6 @@ func (c *toolController) offered(ctx context.Context, tool *v1alpha1.MCPTool, na
 	if tool.Spec.TenantSelector == nil {
 		return true, nil
 	}
-	selector, err := metav1.LabelSelectorAsSelector(tool.Spec.TenantSelector)
-	if err != nil {
-		return false, nil // A selector that is not valid picks nobody.
-	}
 	ns := &corev1.Namespace{}
 	if err := c.client.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -72,7 +68,9 @@ func (c *toolController) offered(ctx context.Context, tool *v1alpha1.MCPTool, na
 		}
 		return false, fmt.Errorf("read the namespace: %w", err)
 	}
-	return selector.Matches(labels.Set(ns.Labels)), nil
+	// A selector that is not valid picks nobody.
+	selector, err := metav1.LabelSelectorAsSelector(tool.Spec.TenantSelector)
+	return err == nil && selector.Matches(labels.Set(ns.Labels)), nil
 }
 
 // older orders tools by age, and those of the same second by their names.

@@ -84,7 +84,7 @@ var situations = []struct {
 	{"a quota keeps the pod out",
 		newScene().job().event("FailedCreate",
 			`Error creating: pods "t-1-x" is forbidden: exceeded quota: compute, requested: pods=1, used: pods=1, limited: pods=1`),
-		"queued", working, v1alpha1.ReasonQueued, "room in the quota: pods", ""},
+		"queued", working, v1alpha1.ReasonQueued, "room in the quota: exceeded quota: compute, requested: pods=1", ""},
 	{"a quota keeps the pod out for good",
 		newScene().job().clock(700).event("FailedCreate",
 			`Error creating: pods "t-1-x" is forbidden: exceeded quota: compute, requested: pods=1, used: pods=1, limited: pods=1`),

@@ -128,7 +128,7 @@ func (a *attempt) deleting() bool { return a.pod.DeletionTimestamp != nil }
 
 // neverRan: the runtime could not start the container's program, or the kubelet found nothing of the container.
 func neverRan(t *corev1.ContainerStateTerminated) bool {
-	return t.Reason == "StartError" || t.Reason == "ContainerCannotRun" || t.StartedAt.Time.Unix() <= 0
+	return t.Reason == "StartError" || t.Reason == "ContainerCannotRun" || t.StartedAt.Unix() <= 0
 }
 
 // lostContainer: the kubelet made the exit code up because it found nothing of the container, after a reboot for instance.

@@ -67,13 +67,15 @@ func (f *facts) waitingForPod(since time.Time) *waiting {
 	if e == nil || e.Reason != "FailedCreate" {
 		return w
 	}
-	switch detail := tidy(strings.TrimPrefix(e.Message, "Error creating: ")); {
+	// The name of the pod that was not created is another one with each try.
+	switch detail := newPod.ReplaceAllString(tidy(e.Message), ""); {
 	case strings.Contains(detail, "exceeded quota"):
-		w.reason, w.message = v1alpha1.ReasonQuotaExceeded, "Waiting for room in the quota: "+detail
+		room, _, _ := strings.Cut(detail, ", used: ")
+		w.reason, w.message = v1alpha1.ReasonQuotaExceeded, "Waiting for room in the quota: "+room
 	// A webhook that does not answer may answer later, and a service account may still be made; both say "forbidden" too.
 	case containsAny(detail, "failed calling webhook", "error looking up service account"):
 		w.message = "The pod cannot be created yet: " + detail
-	case containsAny(detail, "forbidden", "denied the request", "is invalid"):
+	case containsAny(e.Message, "forbidden", "denied the request", "is invalid"):
 		w.reason, w.message, w.hopeless = v1alpha1.ReasonRejected, "The pod is refused: "+detail, true
 	default:
 		w.message = "The pod cannot be created yet: " + detail
@@ -170,6 +172,7 @@ var (
 	// "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint {a: b}. preemption: ..."
 	availability = regexp.MustCompile(`^\d+/\d+ nodes are available: `)
 	nodeCount    = regexp.MustCompile(`^\d+ (?:node\(s\) )?`)
+	newPod       = regexp.MustCompile(`^Error creating: (?:pods "[^"]*" is forbidden: )?`)
 	pullBackOff  = regexp.MustCompile(`^Back-off pulling image "[^"]*"(?:: )?`)
 	pullPrefix   = regexp.MustCompile(
 		`^(?:ErrImagePull: )?(?:rpc error: code = \w+ desc = )?(?:failed to pull and unpack image "[^"]*": )?`)

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -39,11 +38,10 @@ func (f *facts) cancelled(reason, message string) *Verdict {
 // failed ends the task with a JSON-RPC error. What may still start or run of its Job is stopped first.
 func (f *facts) failed(reason, message string) *Verdict {
 	message = clip(message, maxMessage)
-	// A map of strings always has a JSON form.
-	data, _ := json.Marshal(map[string]string{"reason": reason})
 	v := &Verdict{
 		State: v1alpha1.StateFailed, Reason: reason, Message: message,
-		Error: &v1alpha1.TaskError{Code: codeInternal, Message: message, Data: string(data)},
+		// The reasons are identifiers, which need no escaping in JSON.
+		Error: &v1alpha1.TaskError{Code: codeInternal, Message: message, Data: `{"reason":"` + reason + `"}`},
 	}
 	if f.unfinished() && f.Job.DeletionTimestamp == nil && !f.Stopped {
 		v.Next = NextStop

@@ -77,8 +77,11 @@ func prepare(kubeconfig string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	files, err := filepath.Glob("../../config/crd/*.yaml")
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("no CRDs in config/crd (%v); run make generate", err)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return errors.New("no CRDs in config/crd; run make generate")
 	}
 	for _, file := range files {
 		if err := installCRD(ctx, file); err != nil {
