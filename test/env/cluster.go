@@ -58,6 +58,14 @@ func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
 	return nil
 }
 
+// BuildCluster builds all programs of a cluster that are not built yet. Up does so too.
+func (e *Env) BuildCluster(ctx context.Context) error {
+	if _, err := e.output(ctx, "go", "-C", filepath.Join(e.Root, "test/localcluster"), "run", ".", "binaries"); err != nil {
+		return fmt.Errorf("build the cluster's programs: %w", err)
+	}
+	return nil
+}
+
 // Binary gives the path of one of the programs that test/localcluster builds, for instance kubectl or helm; it is built if it
 // is not there yet.
 func (e *Env) Binary(ctx context.Context, name string) (string, error) {

@@ -29,6 +29,7 @@ var parts = []part{
 	{"check", "formatting, go vet, generated files", check},
 	{"unit", "tests that need nothing but Go", unit},
 	{"integration", "tests on a real API server", integration},
+	{"cluster", "tests of the local cluster itself: two at a time, killed and started again", localCluster},
 	{"e2e", "tests on a real cluster with the chart installed", endToEnd},
 	{"conformance", "the official conformance suite and Inspector, on the same cluster", conformance},
 }
@@ -121,23 +122,31 @@ func check(ctx context.Context, s *session) error {
 	return nil
 }
 
-// needClusters are the packages whose tests belong to other parts.
-var needClusters = []string{"/test/integration", "/test/e2e"}
+// clusterPackage is the package whose tests start clusters; those below it do not.
+const clusterPackage = "/test/localcluster"
+
+// isOtherPart reports whether a package's tests belong to another part than unit.
+func isOtherPart(importPath string) bool {
+	return strings.HasSuffix(importPath, clusterPackage) ||
+		strings.Contains(importPath, "/test/integration") || strings.Contains(importPath, "/test/e2e")
+}
 
 func unit(ctx context.Context, s *session) error {
-	out, err := s.capture(ctx, "go", "list", "./...")
+	nested, err := nestedModules(s.Root)
 	if err != nil {
-		return fmt.Errorf("list the packages: %w\n%s", err, out)
+		return err
 	}
-	packages := slices.DeleteFunc(strings.Fields(out), func(pkg string) bool {
-		return slices.ContainsFunc(needClusters, func(other string) bool { return strings.Contains(pkg, other) })
-	})
-	err = s.goTest(ctx, ".", nil, packages...)
-	nested, nestedErr := nestedModules(s.Root)
-	for _, module := range nested {
-		err = errors.Join(err, s.goTest(ctx, module, nil, "./..."))
+	for _, module := range append([]string{s.Root}, nested...) {
+		out, listErr := s.capture(ctx, "go", "-C", module, "list", "./...")
+		if listErr != nil {
+			err = errors.Join(err, fmt.Errorf("list the packages of %s: %w\n%s", module, listErr, out))
+			continue
+		}
+		if packages := slices.DeleteFunc(strings.Fields(out), isOtherPart); len(packages) > 0 {
+			err = errors.Join(err, s.goTest(ctx, module, nil, packages...))
+		}
 	}
-	return errors.Join(err, nestedErr)
+	return err
 }
 
 // nestedModules lists the directories of the modules below root that have tests.
@@ -192,6 +201,16 @@ func integration(ctx context.Context, s *session) error {
 	environment = append(environment, integrationKubeconfig+"="+kubeconfig)
 	// The packages share one API server: one at a time.
 	return s.goTest(ctx, ".", environment, "-p", "1", "-timeout", "20m", "./test/integration/...")
+}
+
+func localCluster(ctx context.Context, s *session) error {
+	// With all programs built, which may take long and says how far it is, the tests take minutes.
+	if env.NoPods() == "" {
+		if err := s.BuildCluster(ctx); err != nil {
+			return err
+		}
+	}
+	return s.goTest(ctx, filepath.Join(s.Root, clusterPackage), []string{"LOCALCLUSTER_TEST=1"}, "-timeout", "20m", ".")
 }
 
 func (s *session) programs(ctx context.Context) ([]string, error) {
