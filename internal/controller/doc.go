@@ -16,7 +16,7 @@ package controller
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
 // +kubebuilder:rbac:groups="",resources=events,verbs=list
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 //
 // Where the admission plugin OwnerReferencesPermissionEnforcement is on, as in OpenShift, a Job may only have an owner that
 // blocks on it if its creator may set that owner's finalizers.

@@ -88,6 +88,9 @@ func prepare(kubeconfig string) (err error) {
 			return fmt.Errorf("install %s: %w", file, err)
 		}
 	}
+	if err := grantRights(ctx); err != nil {
+		return err
+	}
 	err = admin.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 	return client.IgnoreAlreadyExists(err)
 }

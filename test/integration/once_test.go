@@ -220,6 +220,10 @@ func TestRefusedByQuota(t *testing.T) {
 	if done.Status.Reason != v1alpha1.ReasonQuotaExceeded || !strings.Contains(done.Status.Error.Message, "count/jobs.batch") {
 		t.Errorf("status %+v", done.Status)
 	}
+	event := w.awaitEvent(call)
+	if event.Reason != v1alpha1.ReasonQuotaExceeded || event.Type != corev1.EventTypeWarning || event.Note != done.Status.Message {
+		t.Errorf("event %s %s: %s", event.Type, event.Reason, event.Note)
+	}
 }
 
 func TestRefusedPodByQuotaWaitsForRoom(t *testing.T) {

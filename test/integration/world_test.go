@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,7 +85,7 @@ func (w *world) controller(changes ...func(*setup)) (stop func()) {
 	for _, change := range changes {
 		change(&s)
 	}
-	cfg := rest.CopyConfig(config)
+	cfg := asController()
 	if s.transport != nil {
 		cfg.Wrap(s.transport)
 	}
@@ -230,6 +231,24 @@ func (w *world) job(t *v1alpha1.MCPTask) *batchv1.Job {
 	w.Helper()
 	return await(w, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: t.Name}}, "the Job",
 		func(*batchv1.Job) bool { return true })
+}
+
+// awaitEvent waits for an event about a task.
+func (w *world) awaitEvent(t *v1alpha1.MCPTask) *eventsv1.Event {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	changes, err := admin.Watch(ctx, &eventsv1.EventList{},
+		client.InNamespace(w.ns), client.MatchingFields{"regarding.name": t.Name})
+	w.must(err)
+	defer changes.Stop()
+	for change := range changes.ResultChan() {
+		if event, ok := change.Object.(*eventsv1.Event); ok {
+			return event
+		}
+	}
+	w.Fatalf("waited in vain for an event about %s", t.Name)
+	return nil
 }
 
 // jobCounter counts every Job that ever existed in a namespace.
