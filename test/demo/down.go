@@ -20,19 +20,18 @@ const (
 	samples = "mcptasks-samples"
 )
 
-// down removes what the demo made: the whole local cluster, or, from a cluster that serves others too, the samples and the release.
-func (p *place) down(ctx context.Context, s *screen) (err error) {
+// down removes what the demo made: the whole local cluster, or, from a cluster that serves others too, the samples and the
+// release.
+func (p *place) down(ctx context.Context, s *screen) error {
 	if p.local != nil {
 		return p.local.Down(ctx)
 	}
-	if p.kubectl, err = p.env.Binary(ctx, "kubectl"); err != nil {
-		return err
-	}
-	if p.cluster, err = kube.Open(p.kubeconfig); err != nil {
+	if err := p.open(ctx); err != nil {
 		return err
 	}
 	// Tools before their controller, tenants after their tools. Without the CRD there are none.
-	err = p.cluster.DeleteAllOf(ctx, &v1alpha1.MCPTool{}, client.InNamespace(kube.Namespace), client.MatchingLabels{partOf: samples})
+	err := p.cluster.DeleteAllOf(ctx, &v1alpha1.MCPTool{},
+		client.InNamespace(kube.Namespace), client.MatchingLabels{partOf: samples})
 	if err != nil && !apimeta.IsNoMatchError(err) {
 		return fmt.Errorf("remove the sample tools: %w", err)
 	}

@@ -65,13 +65,19 @@ func (p *place) up(ctx context.Context, s *screen) (err error) {
 		}
 		s.gap()
 	}
+	if err := p.open(ctx); err != nil {
+		return err
+	}
+	return p.show(ctx, s, "get", "nodes")
+}
+
+// open gets ready to talk to the cluster.
+func (p *place) open(ctx context.Context) (err error) {
 	if p.kubectl, err = p.env.Binary(ctx, "kubectl"); err != nil {
 		return err
 	}
-	if p.cluster, err = kube.Open(p.kubeconfig); err != nil {
-		return advise(err, "see whether KUBECONFIG is right: kubectl get nodes")
-	}
-	return p.show(ctx, s, "get", "nodes")
+	p.cluster, err = kube.Open(p.kubeconfig)
+	return advise(err, "see whether KUBECONFIG is right: kubectl get nodes")
 }
 
 // show runs kubectl in front of the reader.
