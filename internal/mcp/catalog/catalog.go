@@ -1,5 +1,5 @@
-// Package catalog knows which tools a tenant may list and call: the Ready ones of its own namespace and of the catalog namespace,
-// under the names that agents use.
+// Package catalog knows which tools a tenant may list and call: the Ready ones of its own namespace and of the catalog
+// namespace, under the names that agents use.
 //
 // It reads MCPTools from an informer and never writes. It knows nothing of HTTP, of calls or of tasks.
 package catalog
@@ -46,15 +46,22 @@ type Catalog struct {
 	live      client.Reader
 	namespace string
 	compiled  *lru.Cache // types.UID → compiled
+	changes   changes
 }
 
 // maxCompiled bounds the tools whose schemas are kept compiled.
 const maxCompiled = 4096
 
-// New makes a Catalog. cached reads from the informers that CacheOptions describes and from that of namespaces, live from the API
-// server; namespace is the catalog namespace.
+// New makes a Catalog; connect it to its informers with Observe. cached reads from the informers that CacheOptions describes
+// and from that of namespaces, live from the API server; namespace is the catalog namespace.
 func New(cached, live client.Reader, namespace string) *Catalog {
-	return &Catalog{cache: cached, live: live, namespace: namespace, compiled: lru.New(maxCompiled)}
+	return &Catalog{
+		cache:     cached,
+		live:      live,
+		namespace: namespace,
+		compiled:  lru.New(maxCompiled),
+		changes:   changes{watchers: map[*watcher]struct{}{}},
+	}
 }
 
 // CacheOptions describes the informer of MCPTools. Its objects are shared, and must not be changed.
@@ -143,8 +150,8 @@ func (c *Catalog) tenantLabels(ctx context.Context, namespace string) (labels.Se
 	return object.Labels, nil
 }
 
-// offer enters the objects of one namespace under their names. Of several with one name the ready one counts: the others lost,
-// and know it.
+// offer enters the objects of one namespace under their names. Of several with one name the ready one counts: the others
+// lost, and know it.
 func offer(byName map[string]*v1alpha1.MCPTool, objects []*v1alpha1.MCPTool) {
 	for _, object := range objects {
 		name := Name(object)

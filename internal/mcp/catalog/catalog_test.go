@@ -22,13 +22,21 @@ const catalogNamespace = "mcptasks"
 
 func newCatalog(t *testing.T, objects ...client.Object) *catalog.Catalog {
 	t.Helper()
+	cluster, informers := newCluster(t, objects...)
+	return catalog.New(informers, cluster.Live, catalogNamespace)
+}
+
+// newCluster makes a cluster with the objects and three tenants, and the informers of a replica.
+func newCluster(t *testing.T, objects ...client.Object) (*storetest.Cluster, *storetest.Cache) {
+	t.Helper()
 	prod := storetest.Namespace("team-a", "a")
 	prod.Labels["tier"] = "prod"
-	cluster := storetest.New(t, append(objects, prod, storetest.Namespace("team-b", "b"), storetest.Namespace("mcptasks", "x"))...)
+	cluster := storetest.New(t, append(objects, prod, storetest.Namespace("team-b", "b"), storetest.Namespace("team-c", "c"),
+		storetest.Namespace(catalogNamespace, "x"))...)
 	informers := cluster.NewCache(t, func(source toolscache.ListerWatcher, object runtime.Object) toolscache.SharedIndexInformer {
 		return toolscache.NewSharedIndexInformer(source, object, 0, toolscache.Indexers{})
 	}, nil)
-	return catalog.New(informers, cluster.Live, catalogNamespace)
+	return cluster, informers
 }
 
 func named(name string) func(*v1alpha1.MCPTool) {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 
@@ -25,6 +26,8 @@ type Tool struct {
 	Input *schema.Schema
 	// Params are the arguments that headers have to mirror.
 	Params []wire.ParamBinding
+
+	sum [sha256.Size]byte // of Listing
 }
 
 // noProperties is the input schema of a tool that has none.
@@ -98,7 +101,13 @@ func compile(object *v1alpha1.MCPTool) (*Tool, error) {
 	if object.Spec.Annotations != nil {
 		listing.Annotations = object.Spec.Annotations
 	}
-	return &Tool{Name: listing.Name, Object: object, Listing: listing, Input: validator, Params: params}, nil
+	listed, err := wire.Marshal(listing)
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be listed: %w", err)
+	}
+	return &Tool{
+		Name: listing.Name, Object: object, Listing: listing, Input: validator, Params: params, sum: sha256.Sum256(listed),
+	}, nil
 }
 
 func rawSchema(s *apiextensionsv1.JSON) json.RawMessage {
