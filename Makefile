@@ -63,7 +63,7 @@ conformance: ## Run the official MCP conformance suite and Inspector against the
 .PHONY: lint
 lint: ## Run golangci-lint with the Kubernetes API linter (the first run builds it, 5 minutes)
 	go build -C tools/golangci-lint -o $(CURDIR)/bin/golangci-lint sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter
-	bin/golangci-lint run
+	for module in . hack/image test/images/migrate test/localcluster; do (cd $$module && $(CURDIR)/bin/golangci-lint run); done
 
 .PHONY: verify-generated
 verify-generated: ## Fail if a generated file is not what make generate makes
