@@ -13,6 +13,8 @@ const (
 	LabelOwner = "mcptasks.dev/owner"
 	// AnnotationArguments on pods carries the call's arguments to /mcp/arguments.json, byte for byte.
 	AnnotationArguments = "mcptasks.dev/arguments"
+	// AnnotationAnswers on pods carries the answers to the tool's questions to /mcp/answers.json.
+	AnnotationAnswers = "mcptasks.dev/answers"
 	// AnnotationTraceparent on Jobs and pods is the W3C trace context of the call, where the caller sent one.
 	AnnotationTraceparent = "mcptasks.dev/traceparent"
 	// AnnotationOutputSchema on Jobs is the tool's outputSchema as it was when the Job was made, where it has one.

@@ -52,6 +52,8 @@ type MCPTaskList struct {
 // +kubebuilder:validation:XValidation:rule="self.owner == oldSelf.owner",message="spec.owner is immutable"
 // +kubebuilder:validation:XValidation:rule="self.execution == oldSelf.execution && self.result == oldSelf.result",message="spec.execution and spec.result are immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.traceparent) == has(oldSelf.traceparent) && (!has(self.traceparent) || self.traceparent == oldSelf.traceparent)",message="spec.traceparent is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.callAnswers) == has(oldSelf.callAnswers) && (!has(self.callAnswers) || self.callAnswers == oldSelf.callAnswers)",message="spec.callAnswers is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.questionsDeadline) == has(oldSelf.questionsDeadline) && (!has(self.questionsDeadline) || self.questionsDeadline == oldSelf.questionsDeadline)",message="spec.questionsDeadline is immutable"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || (has(self.cancel) && self.cancel == oldSelf.cancel)",message="spec.cancel cannot be changed or taken back"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.answers) || (has(self.answers) && oldSelf.answers.all(k, k in self.answers && self.answers[k] == oldSelf.answers[k]))",message="an answer cannot be changed or taken back"
 type MCPTaskSpec struct {
@@ -83,6 +85,16 @@ type MCPTaskSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Traceparent string `json:"traceparent,omitempty"`
+
+	// callAnswers are the answers that came with the call, by key: to the tool's questions with ask: Call.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	CallAnswers map[string]Answer `json:"callAnswers,omitempty"`
+
+	// questionsDeadline is the longest that the tool's questions with ask: Task, as they were at the time of the call, may keep
+	// the task waiting. Absent: the tool had none.
+	// +optional
+	QuestionsDeadline *metav1.Duration `json:"questionsDeadline,omitempty"`
 
 	// answers are the caller's answers to status.questions, by key. An answer is final.
 	// +optional
@@ -244,7 +256,7 @@ type MCPTaskStatus struct {
 	// +optional
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
 
-	// conditions are Started (the main container ran) and Finished (the state is terminal).
+	// conditions are InputRequired (questions are open), Started (the main container ran) and Finished (the state is terminal).
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
@@ -267,6 +279,9 @@ type Question struct {
 	// askedAt is when the question was asked.
 	// +required
 	AskedAt metav1.MicroTime `json:"askedAt"`
+	// answerBy is when the call ends as cancelled if the question is still open. Absent: never.
+	// +optional
+	AnswerBy *metav1.MicroTime `json:"answerBy,omitempty"`
 }
 
 // TaskError is a JSON-RPC error.
@@ -297,6 +312,8 @@ type JobReference struct {
 
 // Conditions of an MCPTask.
 const (
+	// ConditionInputRequired: questions are open. Its observedGeneration is that of the answers which were counted in.
+	ConditionInputRequired = "InputRequired"
 	// ConditionStarted: the main container has begun to run.
 	ConditionStarted = "Started"
 	// ConditionFinished: the state is terminal.

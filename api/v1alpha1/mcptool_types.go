@@ -93,6 +93,15 @@ type MCPToolSpec struct {
 	// +kubebuilder:default={}
 	Execution Execution `json:"execution,omitempty"`
 
+	// questions are asked before a call becomes a Job, of the person behind the agent. Answers reach the Job's containers as the
+	// file /mcp/answers.json and as environment variables MCP_ANSWER_<KEY>_<PROPERTY>, one for each scalar property of a question's
+	// schema. At most 16.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MaxItems=16
+	Questions []ToolQuestion `json:"questions,omitempty"`
+
 	// result says where the Job's result is read from.
 	// +optional
 	// +kubebuilder:default={}
@@ -266,6 +275,9 @@ const (
 	ToolReasonInvalidTemplate = "InvalidTemplate"
 	// ToolReasonUnsafeArgument: an argument would be read as shell script or as a flag (see AnnotationUnsafe).
 	ToolReasonUnsafeArgument = "UnsafeArgument"
+	// ToolReasonInvalidQuestion: a question cannot be asked as it is declared: its schema is no form, a CEL expression does not
+	// fit, or the way it is asked does not go with the tool.
+	ToolReasonInvalidQuestion = "InvalidQuestion"
 	// ToolReasonNameConflict: another tool of the same name wins.
 	ToolReasonNameConflict = "NameConflict"
 	// ToolReasonInvalidSelector: tenantSelector is malformed, or set outside of the catalog namespace.

@@ -15,6 +15,10 @@ const (
 	MaxQuestionSchemaBytes = 16 << 10
 	// MaxAnswerBytes is the most that the content of one answer may take, as JSON.
 	MaxAnswerBytes = 64 << 10
+	// MaxAnswersBytes is the most that the contents of all answers of a task may take together, each as it is stored: as JSON that
+	// is a string within the JSON of the object, and so escaped once more. With the arguments they have to fit into the 256 KiB that
+	// Kubernetes gives a pod's annotations.
+	MaxAnswersBytes = 96 << 10
 )
 
 // QuestionAsk says where a question that a tool declares is asked.

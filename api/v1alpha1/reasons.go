@@ -23,6 +23,8 @@ const (
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonInvalidOutput: the output does not fit outputSchema.
 	ReasonInvalidOutput = "InvalidOutput"
+	// ReasonDeclined: a question was declined, or its answer does not let the tool run.
+	ReasonDeclined = "Declined"
 
 	// ReasonImagePullFailed: the image could not be pulled by startupDeadline.
 	ReasonImagePullFailed = "ImagePullFailed"
@@ -38,11 +40,16 @@ const (
 	ReasonDisrupted = "Disrupted"
 	// ReasonOutcomeUnknown: pod or Job were gone before their outcome was read.
 	ReasonOutcomeUnknown = "OutcomeUnknown"
-	// ReasonToolChanged: the tool was removed, or changed so that the arguments no longer fit, before the start.
+	// ReasonToolChanged: before the start the tool was removed, or changed so that the arguments no longer fit, or, where it asks
+	// questions, changed at all.
 	ReasonToolChanged = "ToolChanged"
 
 	// ReasonCancelled: cancelled as asked, and the pods are gone.
 	ReasonCancelled = "Cancelled"
+	// ReasonQuestionCancelled: a question was dismissed without an answer.
+	ReasonQuestionCancelled = "QuestionCancelled"
+	// ReasonQuestionExpired: a question was not answered by its deadline.
+	ReasonQuestionExpired = "QuestionExpired"
 	// ReasonJobDeleted: someone deleted the Job while it ran.
 	ReasonJobDeleted = "JobDeleted"
 )

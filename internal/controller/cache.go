@@ -95,6 +95,8 @@ func slimContainers(containers []corev1.Container) []corev1.Container {
 const (
 	// byTask finds pods by their task's name.
 	byTask = "task"
+	// byWaitingFor finds the MCPTasks that ask a tool's questions, by the tool's namespace and name.
+	byWaitingFor = "waitingFor"
 	// byToolName finds MCPTools by their name in the agents' list.
 	byToolName = "toolName"
 )
@@ -106,6 +108,7 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		value client.IndexerFunc
 	}{
 		{&corev1.Pod{}, byTask, func(o client.Object) []string { return []string{o.GetLabels()[v1alpha1.LabelTask]} }},
+		{&v1alpha1.MCPTask{}, byWaitingFor, waitingForIndex},
 		{&v1alpha1.MCPTool{}, byToolName, func(o client.Object) []string {
 			if tool, ok := o.(*v1alpha1.MCPTool); ok {
 				return []string{toolName(tool)}

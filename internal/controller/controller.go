@@ -20,8 +20,8 @@ import (
 )
 
 // taskController takes each MCPTask from its creation to its end. A pass gathers what is known (observe.go), lets package task
-// decide, does what the verdict asks for (launch.go, capture.go, stop.go), decides again until nothing is left to do, writes the
-// status once, and then lets go of the Job (finish.go).
+// decide, does what the verdict asks for (question.go, launch.go, capture.go, stop.go), decides again until nothing is left to do,
+// writes the status once, and then lets go of the Job (finish.go).
 type taskController struct {
 	client  client.Client // reads from the cache
 	live    client.Reader // reads from the API server
@@ -29,7 +29,9 @@ type taskController struct {
 	clock   clock.PassiveClock
 	catalog string
 	capture capture
-	written ledger
+	// blueprints has the tools with questions that were needed last.
+	blueprints *blueprints
+	written    ledger
 	// released has the UIDs of the finished tasks whose Jobs were let go, until the cache shows it.
 	released sync.Map
 }
@@ -42,6 +44,8 @@ func newTaskController(mgr manager.Manager, o Options) *taskController {
 		clock:   o.Clock,
 		catalog: o.CatalogNamespace,
 		capture: capture{logs: o.Logs, clock: o.Clock},
+
+		blueprints: newBlueprints(),
 	}
 }
 
@@ -130,6 +134,9 @@ func (c *taskController) act(ctx context.Context, o *task.Observation, v task.Ve
 		return c.readJob(ctx, o)
 	case task.NextEvents:
 		return c.readEvents(ctx, o, v.About)
+	case task.NextPlan:
+		c.plan(o)
+		return nil
 	case task.NextLaunch:
 		return c.launch(ctx, o)
 	case task.NextOutput:

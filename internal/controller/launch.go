@@ -31,7 +31,7 @@ func (c *taskController) launch(ctx context.Context, o *task.Observation) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	j, err := job.Build(o.Tool, o.Task)
+	j, err := c.build(o)
 	if err != nil {
 		var problem *job.Problem
 		if errors.As(err, &problem) {
@@ -54,6 +54,18 @@ func (c *taskController) launch(ctx context.Context, o *task.Observation) error 
 	}
 	o.Trouble = statusMessage(err)
 	return fmt.Errorf("create the Job: %w", err)
+}
+
+// build makes the Job. What is wrong with a tool, job.Build says in the words that are for tasks.
+func (c *taskController) build(o *task.Observation) (*batchv1.Job, error) {
+	if len(o.Tool.Spec.Questions) == 0 {
+		return job.Build(o.Tool, o.Task)
+	}
+	blueprint, err := c.blueprints.of(o.Tool)
+	if err != nil {
+		return job.Build(o.Tool, o.Task)
+	}
+	return blueprint.Build(o.Task)
 }
 
 // adopt takes up the Job that an earlier pass created but could not record. A Job of the same name that is not the task's own is

@@ -64,13 +64,16 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 }
 
 func addTaskController(mgr manager.Manager, o Options) error {
+	c := newTaskController(mgr, o)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("task").
 		For(&v1alpha1.MCPTask{}).
 		Owns(&batchv1.Job{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(taskOfPod)).
+		Watches(&v1alpha1.MCPTool{}, handler.EnqueueRequestsFromMapFunc(c.waitingFor),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.Concurrency}).
-		Complete(newTaskController(mgr, o))
+		Complete(c)
 }
 
 func addExpiryController(mgr manager.Manager, o Options) error {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/question"
 	"github.com/mcptasks/mcptasks/internal/schema"
 )
 
@@ -19,7 +21,12 @@ const (
 	// ArgumentsFile has the arguments of the call, the caller's JSON byte for byte.
 	ArgumentsFile = MountPath + "/" + argumentsFileName
 
+	// AnswersFile has the answers to the tool's questions by key, as {"<key>": {"action": "accept", "content": {…}}}. It is there
+	// for tools that have questions.
+	AnswersFile = MountPath + "/" + answersFileName
+
 	argumentsFileName = "arguments.json"
+	answersFileName   = "answers.json"
 	argumentsVolume   = "mcptasks-arguments"
 
 	// annotationDefaultContainer tells kubectl logs and others which container is meant where none is named.
@@ -39,8 +46,9 @@ func MainContainer(source v1alpha1.ResultSource, template *corev1.PodTemplateSpe
 }
 
 // Build makes the Job of a task from the tool as it is now and what the task has recorded of it. Every container, also every
-// init container, gets the arguments: as the file ArgumentsFile, and in its environment before the author's own variables, so
-// that those may refer to them.
+// init container, gets the arguments and the answers: as the files ArgumentsFile and AnswersFile, and in its environment before
+// the author's own variables, so that those may refer to them. While a question is open, or has an answer that does not let the
+// call proceed, there is no Job.
 //
 // An error is a *Problem with a Reason constant of tasks: ToolChanged where the tool has changed since the call and no longer
 // takes the arguments or cannot be used at all, otherwise Rejected.
@@ -54,7 +62,11 @@ func Build(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) (*batchv1.Job, error)
 
 // Build is the function Build for the blueprint's tool.
 func (b *Blueprint) Build(task *v1alpha1.MCPTask) (*batchv1.Job, error) {
-	env, err := b.environ([]byte(task.Spec.Arguments))
+	answers := question.AnswersOf(task)
+	if err := b.mayProceed(task, answers); err != nil {
+		return nil, refusal(b.tool, task, err.Error())
+	}
+	env, err := b.environ([]byte(task.Spec.Arguments), answers)
 	if err != nil {
 		return nil, refusal(b.tool, task, err.Error())
 	}
@@ -84,10 +96,33 @@ func (b *Blueprint) Build(task *v1alpha1.MCPTask) (*batchv1.Job, error) {
 	}
 	pod.Annotations = with(pod.Annotations, annotations(task))
 	pod.Annotations[v1alpha1.AnnotationArguments] = task.Spec.Arguments
+	files := map[string]string{argumentsFileName: v1alpha1.AnnotationArguments}
+	if !b.questions.Empty() {
+		rendered, err := question.RenderAnswers(answers)
+		if err != nil {
+			return nil, refusal(b.tool, task, err.Error())
+		}
+		pod.Annotations[v1alpha1.AnnotationAnswers] = string(rendered)
+		files[answersFileName] = v1alpha1.AnnotationAnswers
+	}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.ActiveDeadlineSeconds = seconds(task.Spec.Execution.Deadline.Duration)
-	deliver(&pod.Spec, env)
+	deliver(&pod.Spec, env, files)
 	return job, nil
+}
+
+// mayProceed says why the questions of the tool do not let the call become a Job.
+func (b *Blueprint) mayProceed(task *v1alpha1.MCPTask, answers map[string]v1alpha1.Answer) error {
+	plan, err := b.questions.Plan(v1alpha1.AskTask, []byte(task.Spec.Arguments), answers)
+	switch {
+	case err != nil:
+		return err
+	case plan.Outcome == question.Ask:
+		return fmt.Errorf("the question %q has not been answered", plan.Questions[0].Key)
+	case plan.Outcome != question.Proceed:
+		return errors.New(plan.Message)
+	}
+	return nil
 }
 
 // CheckArguments reports as a *Problem with the reason Rejected why arguments, a JSON object, are not ones that the tool takes,
@@ -102,14 +137,14 @@ func CheckArguments(tool *v1alpha1.MCPTool, arguments []byte) error {
 
 // CheckArguments is the function CheckArguments for the blueprint's tool.
 func (b *Blueprint) CheckArguments(arguments []byte) error {
-	if _, err := b.environ(arguments); err != nil {
+	if _, err := b.environ(arguments, nil); err != nil {
 		return &Problem{Reason: v1alpha1.ReasonRejected, Message: err.Error()}
 	}
 	return nil
 }
 
-// environ makes the environment for arguments. The error says which of them does not fit and why.
-func (b *Blueprint) environ(arguments []byte) ([]corev1.EnvVar, error) {
+// environ makes the environment for arguments and answers. The error says which of them does not fit and why.
+func (b *Blueprint) environ(arguments []byte, answers map[string]v1alpha1.Answer) ([]corev1.EnvVar, error) {
 	if len(arguments) > v1alpha1.MaxArgumentsBytes {
 		return nil, fmt.Errorf("the arguments have %d bytes; at most %d are allowed", len(arguments), v1alpha1.MaxArgumentsBytes)
 	}
@@ -120,12 +155,23 @@ func (b *Blueprint) environ(arguments []byte) ([]corev1.EnvVar, error) {
 	if err != nil {
 		return nil, err
 	}
-	object, _ := value.(map[string]any)
+	in := inputs{answers: map[string]map[string]any{}}
+	in.arguments, _ = value.(map[string]any)
+	for key, answer := range answers {
+		if answer.Action != v1alpha1.AnswerAccept || answer.Content == "" {
+			continue
+		}
+		content, err := schema.Decode([]byte(answer.Content))
+		if err != nil {
+			return nil, fmt.Errorf("the answer to %q cannot be read: %w", shorten(key, 63), err)
+		}
+		in.answers[key], _ = content.(map[string]any)
+	}
 	pod := &b.tool.Spec.JobTemplate.Spec.Template.Spec
-	env := environ(b.variables, object, len(pod.InitContainers)+len(pod.Containers))
+	env := environ(b.variables, in, len(pod.InitContainers)+len(pod.Containers))
 	for _, v := range b.variables {
 		if why, ok := env.omitted[v.name]; ok && b.used[v.name] {
-			return nil, fmt.Errorf("/%s: cannot be put on the command line of this tool: %s", v.property.Name, why)
+			return nil, fmt.Errorf("%s: cannot be put on the command line of this tool: %s", v.at(), why)
 		}
 	}
 	return env.vars, nil
@@ -169,16 +215,18 @@ func seconds(d time.Duration) *int64 {
 	return &n
 }
 
-// deliver gives file and environment to all containers of a pod.
-func deliver(pod *corev1.PodSpec, env []corev1.EnvVar) {
+// deliver gives files, each made from an annotation of the pod, and environment to all containers of a pod.
+func deliver(pod *corev1.PodSpec, env []corev1.EnvVar, files map[string]string) {
+	var items []corev1.DownwardAPIVolumeFile
+	for _, name := range sortedKeys(files) {
+		items = append(items, corev1.DownwardAPIVolumeFile{
+			Path:     name,
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: fmt.Sprintf("metadata.annotations['%s']", files[name])},
+		})
+	}
 	pod.Volumes = append(pod.Volumes, corev1.Volume{
-		Name: argumentsVolume,
-		VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
-			Items: []corev1.DownwardAPIVolumeFile{{
-				Path:     argumentsFileName,
-				FieldRef: &corev1.ObjectFieldSelector{FieldPath: fmt.Sprintf("metadata.annotations['%s']", v1alpha1.AnnotationArguments)},
-			}},
-		}},
+		Name:         argumentsVolume,
+		VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: items}},
 	})
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {

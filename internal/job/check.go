@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/question"
 	"github.com/mcptasks/mcptasks/internal/schema"
 )
 
@@ -43,6 +44,7 @@ func Check(tool *v1alpha1.MCPTool) error {
 type Blueprint struct {
 	tool      *v1alpha1.MCPTool
 	input     *schema.Schema
+	questions *question.Set
 	variables []variable
 	// used are the variables that the template refers to.
 	used map[string]bool
@@ -58,6 +60,11 @@ func NewBlueprint(tool *v1alpha1.MCPTool) (*Blueprint, error) {
 	if err != nil {
 		return nil, err
 	}
+	questions, err := checkQuestions(tool)
+	if err != nil {
+		return nil, err
+	}
+	variables = append(variables, answerVariables(questions)...)
 	at := field.NewPath("spec", "jobTemplate")
 	mistakes := checkTemplate(tool, at)
 	allowed, err := allowances(tool)
@@ -72,7 +79,32 @@ func NewBlueprint(tool *v1alpha1.MCPTool) (*Blueprint, error) {
 	if err := problem(v1alpha1.ToolReasonUnsafeArgument, found.unsafe); err != nil {
 		return nil, err
 	}
-	return &Blueprint{tool: tool, input: input, variables: variables, used: found.used}, nil
+	return &Blueprint{tool: tool, input: input, questions: questions, variables: variables, used: found.used}, nil
+}
+
+// Questions are the tool's questions, compiled.
+func (b *Blueprint) Questions() *question.Set { return b.questions }
+
+// checkQuestions compiles the tool's questions, and checks that they go with the tool.
+func checkQuestions(tool *v1alpha1.MCPTool) (*question.Set, error) {
+	invalid := func(format string, args ...any) error {
+		return &Problem{Reason: v1alpha1.ToolReasonInvalidQuestion, Message: "spec.questions: " + fmt.Sprintf(format, args...)}
+	}
+	set, err := question.Compile(tool.Spec.Questions, InputSchema(tool))
+	if err != nil {
+		return nil, invalid("%s", err)
+	}
+	if key := set.Chained(); key != "" {
+		return nil, invalid("question %q: it waits for the answer to another one, which is not supported yet with ask: Call, "+
+			"where all questions are asked at once; use ask: Task", key)
+	}
+	for _, q := range tool.Spec.Questions {
+		if tool.Spec.Execution.Mode == v1alpha1.ModeForbidden && set.Asks(q.Key) == v1alpha1.AskTask {
+			return nil, invalid("question %q: with execution.mode Forbidden no caller gets a task that it could answer; use ask: Call, "+
+				"or another mode", q.Key)
+		}
+	}
+	return set, nil
 }
 
 // checkSchemas compiles both schemas.

@@ -164,7 +164,7 @@ func TestCheckTemplate(t *testing.T) {
 			"volumes[0].name: Forbidden"},
 		{"our variable", aTool().env("MCP_ARG_X", "1"), "env[0].name: Forbidden: names that begin with MCP_ARG_"},
 		{"undeclared variable", aTool().property(`{"type":"string"}`).args("--a=$(MCP_ARG_Z)"),
-			"args[0]: Invalid value: \"--a=$(MCP_ARG_Z)\": inputSchema declares no scalar property for $(MCP_ARG_Z); it declares " +
+			"args[0]: Invalid value: \"--a=$(MCP_ARG_Z)\": inputSchema declares no scalar property for $(MCP_ARG_Z); declared are " +
 				"MCP_ARG_N, MCP_ARG_X, MCP_ARG_Y"},
 		{"variable of a list", aTool().property(`{"type":"string"}`).args("--a=$(MCP_ARG_LIST)"),
 			"no scalar property for $(MCP_ARG_LIST)"},

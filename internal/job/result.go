@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/question"
 	"github.com/mcptasks/mcptasks/internal/schema"
 )
 
 const (
 	// defaultLimit stands for result.limit in tasks that do not have one.
 	defaultLimit = 256 << 10
-	// maxBeside is how much room at the API server the arguments may take before the result has to do with less of it.
+	// maxBeside is how much room at the API server arguments, questions and answers may take before the result has to do with less.
 	maxBeside = 384 << 10
 	// frame is enough for the JSON around the text of a result, and for the mark of what is missing.
 	frame = 512
@@ -49,7 +50,7 @@ func ReadResult(task *v1alpha1.MCPTask, outputSchema []byte, e Ending, out Outpu
 		ending: e,
 		out:    out.checked(),
 		source: task.Spec.Result,
-		room:   v1alpha1.MaxResultBytes - max(stored([]byte(task.Spec.Arguments))-maxBeside, 0),
+		room:   v1alpha1.MaxResultBytes - max(beside(task)-maxBeside, 0),
 	}
 	if reason, sentence := e.account(task.Spec.Execution); reason != "" {
 		return a.failure(reason, sentence)
@@ -58,6 +59,18 @@ func ReadResult(task *v1alpha1.MCPTask, outputSchema []byte, e Ending, out Outpu
 		return a.structured(outputSchema)
 	}
 	return a.success()
+}
+
+// beside is what of the task stands beside its result and may be large, in bytes as it is stored.
+func beside(task *v1alpha1.MCPTask) int {
+	n := stored([]byte(task.Spec.Arguments))
+	for _, a := range question.AnswersOf(task) {
+		n += stored([]byte(a.Content))
+	}
+	for _, q := range task.Status.Questions {
+		n += stored([]byte(q.Message)) + stored([]byte(q.RequestedSchema))
+	}
+	return n
 }
 
 // An answer is what a container left behind, where in it the result is, and how much room the result may take when stored.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/question"
 )
 
 // maxTemplateAnnotations is how much a template's annotations may take, in bytes. Kubernetes allows an object 256 KiB, of
@@ -124,9 +125,9 @@ func checkPodSpec(pod *corev1.PodSpec, at *field.Path) field.ErrorList {
 func checkContainer(c *corev1.Container, at *field.Path) field.ErrorList {
 	var all field.ErrorList
 	for i := range c.Env {
-		if strings.HasPrefix(c.Env[i].Name, VariablePrefix) {
-			all = append(all, field.Forbidden(at.Child("env").Index(i).Child("name"),
-				"names that begin with "+VariablePrefix+" are for the arguments of the call"))
+		if reserved(c.Env[i].Name) {
+			all = append(all, field.Forbidden(at.Child("env").Index(i).Child("name"), fmt.Sprintf(
+				"names that begin with %s or %s are for the arguments and answers of the call", VariablePrefix, question.EnvPrefix)))
 		}
 	}
 	for i := range c.VolumeMounts {

@@ -25,6 +25,11 @@ func newToolResult(isError bool, text string) toolResult {
 	return toolResult{ResultType: complete, Content: []json.RawMessage{textBlock(text)}, IsError: isError}
 }
 
+// TextResult is a CallToolResult that says one thing, as JSON.
+func TextResult(text string, isError bool) string {
+	return string(encode(newToolResult(isError, text)))
+}
+
 func textBlock(text string) json.RawMessage {
 	return encode(struct {
 		Type string `json:"type"`

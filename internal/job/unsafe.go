@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/question"
 )
 
 // Words of the annotation v1alpha1.AnnotationUnsafe.
@@ -141,23 +142,27 @@ func (in *inspection) argv(argv []element, programUnknown bool, makeups map[stri
 // check notes which variables a text refers to, and finds those that do not exist.
 func (in *inspection) check(text string, at *field.Path) {
 	for _, p := range split(text) {
-		if !strings.HasPrefix(p.variable, VariablePrefix) {
+		if !reserved(p.variable) {
 			continue
 		}
 		in.used[p.variable] = true
 		if _, ok := in.declared[p.variable]; !ok {
+			who, prefix := "inputSchema declares no scalar property", VariablePrefix
+			if strings.HasPrefix(p.variable, question.EnvPrefix) {
+				who, prefix = "no schema of a question declares a scalar property", question.EnvPrefix
+			}
 			in.unknown = append(in.unknown, field.Invalid(at, shorten(text, 100), fmt.Sprintf(
-				"inputSchema declares no scalar property for $(%s); it declares %s", p.variable, in.names())))
+				"%s for $(%s); declared are %s", who, p.variable, in.names(prefix))))
 		}
 	}
 }
 
-// names lists the variables that exist, for a message.
-func (in *inspection) names() string {
-	if len(in.declared) == 0 {
+// names lists the variables with that prefix, for a message.
+func (in *inspection) names(prefix string) string {
+	names := slices.DeleteFunc(sortedKeys(in.declared), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+	if len(names) == 0 {
 		return "none"
 	}
-	names := sortedKeys(in.declared)
 	if len(names) > 10 {
 		names = append(names[:10], "…")
 	}
@@ -169,7 +174,7 @@ func (in *inspection) program(m makeup, at *field.Path) {
 	for _, name := range m.uses {
 		if in.declared[name].property.Enum == nil && !in.allowed[allowShell] {
 			in.unsafe = append(in.unsafe, field.Forbidden(at, fmt.Sprintf(
-				"the caller would choose the program by $(%s): give %s an enum of the programs allowed", name, in.property(name))))
+				"the caller would choose the program by $(%s): give %s an enum of the programs allowed", name, in.declared[name].what())))
 		}
 	}
 }
@@ -205,14 +210,9 @@ func (in *inspection) dash(m makeup, at *field.Path) {
 			in.unsafe = append(in.unsafe, field.Forbidden(at, fmt.Sprintf(
 				"a value of %s that begins with \"-\" would be read as an option: give it an enum, or a pattern such as \"^[^-]\", or write "+
 					"--option=$(%s), or put \"--\" before it (or accept this with the annotation %s: %s)",
-				in.property(name), name, v1alpha1.AnnotationUnsafe, allowDash)))
+				in.declared[name].what(), name, v1alpha1.AnnotationUnsafe, allowDash)))
 		}
 	}
-}
-
-// property is the name of the property behind a variable, for a message.
-func (in *inspection) property(name string) string {
-	return fmt.Sprintf("the property %q", in.declared[name].property.Name)
 }
 
 // allowances reads the annotation v1alpha1.AnnotationUnsafe of a tool.

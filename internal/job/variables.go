@@ -11,11 +11,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/mcptasks/mcptasks/internal/question"
 	"github.com/mcptasks/mcptasks/internal/schema"
 )
 
-// VariablePrefix begins the names of the environment variables that carry arguments. Templates may not set such variables.
+// VariablePrefix begins the names of the environment variables that carry arguments. Templates may not set such variables, nor
+// those of answers, which begin with question.EnvPrefix.
 const VariablePrefix = "MCP_ARG_"
+
+// reserved reports whether a variable of that name carries an argument or an answer, or would.
+func reserved(name string) bool {
+	return strings.HasPrefix(name, VariablePrefix) || strings.HasPrefix(name, question.EnvPrefix)
+}
 
 // Limits on arguments in the environment; what exceeds them is in the file only.
 const (
@@ -31,10 +38,57 @@ const (
 	maxEnvironment = 512 << 10
 )
 
-// A variable is the environment variable of one declared scalar property.
+// A variable is the environment variable of one declared scalar property: of the arguments, or of the answer to a question.
 type variable struct {
 	name     string
 	property schema.Property
+	// question is the key of the question; "" for arguments.
+	question string
+}
+
+// what names the property, for a message.
+func (v variable) what() string {
+	if v.question != "" {
+		return fmt.Sprintf("the property %q of the answer to %q", v.property.Name, v.question)
+	}
+	return fmt.Sprintf("the property %q", v.property.Name)
+}
+
+// at is where the property's value is, for a message.
+func (v variable) at() string {
+	if v.question != "" {
+		return fmt.Sprintf("the answer to %q: /%s", v.question, v.property.Name)
+	}
+	return "/" + v.property.Name
+}
+
+// inputs are what a call brings for its container: arguments, and the contents of accepted answers by question, as schema.Decode
+// returns them.
+type inputs struct {
+	arguments map[string]any
+	answers   map[string]map[string]any
+}
+
+// value is what v is made of. Only arguments have defaults: what was not answered must not look as if it had been.
+func (in inputs) value(v variable) any {
+	if v.question != "" {
+		return in.answers[v.question][v.property.Name]
+	}
+	if value, ok := in.arguments[v.property.Name]; ok {
+		return value
+	}
+	return v.property.Default
+}
+
+// answerVariables are the environment variables of a tool's questions.
+func answerVariables(questions *question.Set) []variable {
+	var all []variable
+	for _, f := range questions.Fields() {
+		if f.Property.Scalar() {
+			all = append(all, variable{name: question.EnvName(f.Key, f.Property.Name), property: f.Property, question: f.Key})
+		}
+	}
+	return all
 }
 
 // variables are the environment variables that a schema declares, in a stable order. The error says which properties have no
@@ -98,7 +152,7 @@ type environment struct {
 
 // environ makes the environment of a call for pods with that many containers. A property that the arguments leave out has its
 // default, or else the empty string, as null has: left unset, $(MCP_ARG_X) would reach the program as those very characters.
-func environ(variables []variable, arguments map[string]any, containers int) environment {
+func environ(variables []variable, in inputs, containers int) environment {
 	type assignment struct {
 		variable
 		value string
@@ -106,11 +160,7 @@ func environ(variables []variable, arguments map[string]any, containers int) env
 	env := environment{omitted: map[string]string{}}
 	var all []assignment
 	for _, v := range variables {
-		argument, ok := arguments[v.property.Name]
-		if !ok {
-			argument = v.property.Default
-		}
-		value := valueText(argument, v.property.Type == "integer")
+		value := valueText(in.value(v), v.property.Type == "integer")
 		switch {
 		case strings.ContainsRune(value, 0):
 			env.omitted[v.name] = "it contains a NUL character"
@@ -129,7 +179,7 @@ func environ(variables []variable, arguments map[string]any, containers int) env
 	for _, a := range all {
 		room -= len(a.name) + len(a.value)
 		if room < 0 {
-			env.omitted[a.name] = "the arguments together are too long"
+			env.omitted[a.name] = "the arguments and answers together are too long"
 			continue
 		}
 		fits[a.name] = a.value

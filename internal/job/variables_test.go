@@ -159,7 +159,7 @@ func TestEnvironmentLimits(t *testing.T) {
 		{"NUL", `{"x":"a\u0000b"}`, 1, "x", "/x: cannot be put on the command line of this tool: it contains a NUL character"},
 		{"twice the longest, doubled", `{"x":"` + dollars[:60000] + `","y":"` + dollars[:60000] + `"}`, 2, "", ""},
 		{"too much for many containers", `{"x":"` + long[1:] + `","y":"short"}`, 9, "x",
-			"/x: cannot be put on the command line of this tool: the arguments together"},
+			"/x: cannot be put on the command line of this tool: the arguments and answers together"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
@@ -77,12 +78,24 @@ func RenderAnswers(answers map[string]v1alpha1.Answer) ([]byte, error) {
 	return bytes.TrimSuffix(doc.Bytes(), []byte("\n")), nil
 }
 
+// AnswersOf are all answers that a task has: those that came with its call, and those given since. No key is in both, as each
+// question is asked in one way only.
+func AnswersOf(t *v1alpha1.MCPTask) map[string]v1alpha1.Answer {
+	answers := make(map[string]v1alpha1.Answer, len(t.Spec.CallAnswers)+len(t.Spec.Answers))
+	maps.Copy(answers, t.Spec.Answers)
+	maps.Copy(answers, t.Spec.CallAnswers)
+	return answers
+}
+
+// EnvPrefix begins the names of the environment variables that carry answers.
+const EnvPrefix = "MCP_ANSWER_"
+
 // EnvName is the environment variable that a property of a question's accepted answer has in the container:
 // MCP_ANSWER_<KEY>_<PROPERTY> in capitals, with "_" for what no such name can have. Compile refuses tools where two properties
 // would share one.
 func EnvName(key, property string) string {
 	name := strings.ToUpper(key + "_" + property)
-	return "MCP_ANSWER_" + strings.Map(func(r rune) rune {
+	return EnvPrefix + strings.Map(func(r rune) rune {
 		if r == '.' || r == '-' {
 			return '_'
 		}

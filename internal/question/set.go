@@ -9,10 +9,15 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/schema"
 )
 
 // DefaultDeadline is how long a question may stay unanswered where the tool does not say.
 const DefaultDeadline = 24 * time.Hour
+
+// maxForms is the most that the schemas of all questions of a tool may take together: they are on the record of each task that asks
+// them.
+const maxForms = 64 << 10
 
 // Set is the compiled questions of one tool. It does not change and is safe for concurrent use; keep it as long as the tool's
 // generation is the same, for compiling takes milliseconds.
@@ -71,12 +76,17 @@ func Compile(questions []v1alpha1.ToolQuestion, inputSchema []byte) (*Set, error
 		return nil, fmt.Errorf("inputSchema: %w", err)
 	}
 	set := &Set{arguments: arguments, answers: &shape{kind: kindStruct, path: varAnswers, fields: map[string]*shape{}}}
+	forms := 0
 	for i := range questions {
 		c, err := set.declare(&questions[i])
 		if err != nil {
 			return nil, err
 		}
 		set.questions = append(set.questions, c)
+		forms += len(c.form.doc)
+	}
+	if forms > maxForms {
+		return nil, fmt.Errorf("their schemas have %d bytes together; at most %d are allowed", forms, maxForms)
 	}
 	if err := set.checkEnvNames(); err != nil {
 		return nil, err
@@ -237,6 +247,46 @@ func (s *Set) cycle(placed map[string]bool) error {
 	}
 	circle := append(slices.Clone(path[slices.Index(path, at.key):]), at.key)
 	return &Error{Key: at.key, Err: fmt.Errorf("questions depend on each other in a circle: %s", strings.Join(circle, " → "))}
+}
+
+// Empty reports whether the tool has no questions.
+func (s *Set) Empty() bool { return len(s.questions) == 0 }
+
+// A Field is one property of a question's form.
+type Field struct {
+	// Key is the question's key.
+	Key string
+	// Property is the property.
+	Property schema.Property
+}
+
+// Fields are the properties of the forms of all questions, in a stable order.
+func (s *Set) Fields() []Field {
+	var all []Field
+	for _, c := range s.questions {
+		for _, p := range c.form.schema.Properties() {
+			all = append(all, Field{Key: c.key, Property: p})
+		}
+	}
+	return all
+}
+
+// Asks reports where the question of that key is asked; "" where there is none.
+func (s *Set) Asks(key string) v1alpha1.QuestionAsk {
+	if c := s.byKey(key); c != nil {
+		return c.ask
+	}
+	return ""
+}
+
+// Chained finds a question with ask: Call that has to be asked after another one; "" where all of them are asked at once.
+func (s *Set) Chained() string {
+	for _, c := range s.questions {
+		if c.ask == v1alpha1.AskCall && len(c.askedAfter) > 0 {
+			return c.key
+		}
+	}
+	return ""
 }
 
 // Deadline is the longest that all questions with ask: Task together may keep a task waiting: those that depend on each other

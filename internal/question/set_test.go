@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
@@ -152,5 +154,21 @@ func TestDeadline(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestFormsTogetherAreBounded(t *testing.T) {
+	form := `{"type":"object","properties":{"a":{"type":"string","description":"` + strings.Repeat("x", 16000) + `"}}}`
+	var questions []v1alpha1.ToolQuestion
+	for _, key := range []string{"a", "b", "c", "d", "e"} {
+		questions = append(questions, v1alpha1.ToolQuestion{
+			Key: key, Message: "'?'", Schema: &apiextensionsv1.JSON{Raw: []byte(form)},
+		})
+	}
+	if _, err := Compile(questions[:4], nil); err != nil {
+		t.Errorf("four large forms: %v", err)
+	}
+	if _, err := Compile(questions, nil); err == nil || !strings.Contains(err.Error(), "at most 65536 are allowed") {
+		t.Errorf("five large forms: got the error %v", err)
 	}
 }

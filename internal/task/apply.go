@@ -15,7 +15,7 @@ import (
 // Apply puts a verdict on the record: it changes t.Status and reports whether there is anything to write. job is the task's Job,
 // nil where there is none; once a Job is on the record it stays there.
 //
-// A passing state is left out where the record already has a state; it is not worth a write.
+// A passing verdict that does not change the state is left out; it is not worth a write.
 func Apply(v Verdict, t *v1alpha1.MCPTask, job *batchv1.Job, now time.Time) bool {
 	if t.Status.State.Terminal() {
 		return false
@@ -25,10 +25,17 @@ func Apply(v Verdict, t *v1alpha1.MCPTask, job *batchv1.Job, now time.Time) bool
 	if s.Job == nil && job != nil {
 		s.Job = &v1alpha1.JobReference{Name: job.Name, UID: job.UID}
 	}
-	if !v.Passing || s.State == "" {
+	if !v.Passing || s.State != v.State {
 		s.State, s.Reason, s.Message = v.State, v.Reason, v.Message
 		s.Result, s.Error = v.Result, v.Error
 	}
+	for key, q := range v.Questions {
+		if s.Questions == nil {
+			s.Questions = map[string]v1alpha1.Question{}
+		}
+		s.Questions[key] = q
+	}
+	applyInputRequired(t, now)
 	if started := v.StartedAt; s.StartedAt == nil && !started.IsZero() && !v.Passing {
 		s.StartedAt = &metav1.MicroTime{Time: started}
 		setTrue(t, v1alpha1.ConditionStarted, v1alpha1.ReasonRunning, "The main container ran.", started)
@@ -43,6 +50,20 @@ func Apply(v Verdict, t *v1alpha1.MCPTask, job *batchv1.Job, now time.Time) bool
 	}
 	s.LastUpdatedAt = &metav1.MicroTime{Time: now}
 	return true
+}
+
+// applyInputRequired keeps the condition of that name, which tasks without questions never have.
+func applyInputRequired(t *v1alpha1.MCPTask, now time.Time) {
+	if t.Status.State == v1alpha1.StateInputRequired {
+		setTrue(t, v1alpha1.ConditionInputRequired, t.Status.Reason, t.Status.Message, now)
+		return
+	}
+	if meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionInputRequired) {
+		meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionInputRequired, Status: metav1.ConditionFalse, ObservedGeneration: t.Generation,
+			Reason: t.Status.Reason, Message: "No question is open.", LastTransitionTime: metav1.NewTime(now),
+		})
+	}
 }
 
 func setTrue(t *v1alpha1.MCPTask, condition, reason, message string, at time.Time) {

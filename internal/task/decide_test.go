@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +19,12 @@ const (
 	completed = v1alpha1.StateCompleted
 	failed    = v1alpha1.StateFailed
 	cancelled = v1alpha1.StateCancelled
+
+	inputRequired = v1alpha1.StateInputRequired
 )
 
-// situations is what can be seen of a task, and what has to follow from it.
-var situations = []struct {
+// situation is what can be seen of a task, and what has to follow from it.
+type situation struct {
 	name   string
 	seen   *scene
 	rule   string
@@ -29,7 +32,9 @@ var situations = []struct {
 	reason string
 	says   string // in the message
 	next   Next
-}{
+}
+
+var situations = []situation{
 	// Before there is a Job.
 	{"a new task from the cache",
 		newScene(),
@@ -392,7 +397,7 @@ func podDeadline(start int, seconds int64) func(p *corev1.Pod) {
 
 func TestDecide(t *testing.T) {
 	spoke := map[string]bool{}
-	for _, s := range situations {
+	for _, s := range slices.Concat(situations, questionSituations) {
 		t.Run(s.name, func(t *testing.T) {
 			v := Decide(s.seen.Observation)
 			spoke[v.Rule] = true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/job"
+	"github.com/mcptasks/mcptasks/internal/question"
 )
 
 // Observation is all that is known of a task and of what became of it, gathered before anything is decided. What is expensive to
@@ -25,6 +26,11 @@ type Observation struct {
 	Tool *v1alpha1.MCPTool
 	// FreshTask: Task and Tool were read from the API server for this decision, not from a cache that may be behind.
 	FreshTask bool
+
+	// Plan is what the tool's questions ask for, given the call and all answers of FreshTask; nil: not evaluated.
+	Plan *question.Plan
+	// PlanProblem says in words why the questions could not be evaluated; empty where they were, or have not been tried.
+	PlanProblem string
 
 	// Job is the task's own Job; nil where there is none.
 	Job *batchv1.Job
@@ -66,6 +72,8 @@ const (
 	NextFreshJob Next = "FreshJob"
 	// NextEvents: read the events about the object Verdict.About.
 	NextEvents Next = "Events"
+	// NextPlan: evaluate the tool's questions.
+	NextPlan Next = "Plan"
 	// NextLaunch: create the Job.
 	NextLaunch Next = "Launch"
 	// NextOutput: read the log of Verdict.Pod.
@@ -89,6 +97,8 @@ type Verdict struct {
 	Result string
 	// Error is the JSON-RPC error; set exactly with the state failed.
 	Error *v1alpha1.TaskError
+	// Questions are asked from now on, by key, besides those on the record.
+	Questions map[string]v1alpha1.Question
 	// StartedAt is when the main container began to run; zero while it has not.
 	StartedAt time.Time
 	// EndedAt is when the main container ended, as the kubelet says (whole seconds); zero where that isn't known.

@@ -111,9 +111,15 @@ var launchRules = []Rule{{
 	},
 }}
 
-// createBy is when the Job has to exist.
+// createBy is when the Job has to exist: startupDeadline after the call, or after the last answer to its questions.
 func (f *facts) createBy() time.Time {
-	return f.Task.CreationTimestamp.Add(f.Task.Spec.Execution.StartupDeadline.Duration)
+	since := f.Task.CreationTimestamp.Time
+	for _, answer := range f.Task.Spec.Answers {
+		if answer.At.After(since) {
+			since = answer.At.Time
+		}
+	}
+	return since.Add(f.Task.Spec.Execution.StartupDeadline.Duration)
 }
 
 func refusedWith(reason string) func(f *facts) *Verdict {

@@ -11,7 +11,7 @@ import (
 // TTL is how long after its creation the task can be counted on to be readable: the wire's ttlMs. nil means until someone
 // deletes it.
 //
-// While the task can still run, that is the longest it may take and the retention after that, so that it never expires under
+// While the task can still run, that is the longest it may wait for answers and take, and the retention after that, so that it never expires under
 // running work; once it has ended, it is the time it took and the retention. The Tasks extension allows the value to change.
 func TTL(t *v1alpha1.MCPTask) *time.Duration {
 	retention := t.Spec.Execution.Retention.Task
@@ -19,6 +19,9 @@ func TTL(t *v1alpha1.MCPTask) *time.Duration {
 		return nil
 	}
 	ttl := longest(t.Spec.Execution) + retention.Duration
+	if waits := t.Spec.QuestionsDeadline; waits != nil {
+		ttl += waits.Duration
+	}
 	if finished := t.Status.FinishedAt; t.Status.State.Terminal() && finished != nil {
 		// Not less than the retention, should the clock that wrote finishedAt be behind the API server's.
 		ttl = max(0, finished.Sub(t.CreationTimestamp.Time)) + retention.Duration

@@ -19,6 +19,8 @@ func TestTTL(t *testing.T) {
 		{"while it can run: start, run, retention", newScene(), 10*time.Minute + time.Hour + day},
 		{"with retries: each attempt, and the waits between", newScene().job().retries(2),
 			3*(10*time.Minute+time.Hour) + 10*time.Second + 20*time.Second + day},
+		{"with questions: the time for answers, too",
+			newScene().declaring(twoQuestions...), 48*time.Hour + 10*time.Minute + time.Hour + day},
 		{"at its end: the time it took and the retention", newScene().status(ended(90, 0)), 90*time.Second + day},
 		{"ended by a clock behind the API server's", newScene().status(ended(-5, 0)), day},
 		{"ended without a time", newScene().record(completed, ""), 10*time.Minute + time.Hour + day},

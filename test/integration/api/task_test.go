@@ -3,7 +3,9 @@ package api
 import (
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,6 +53,8 @@ func TestTaskRules(t *testing.T) {
 		"execution":            {nil, step{spec: `{"execution":{"deadline":"2h"}}`}, "spec.execution and spec.result are immutable"},
 		"result source":        {nil, step{spec: `{"result":{"container":"x"}}`}, "spec.execution and spec.result are immutable"},
 		"traceparent":          {nil, step{spec: `{"traceparent":"00"}`}, "spec.traceparent is immutable"},
+		"call answers":         {nil, step{spec: `{"callAnswers":{"sure":` + answer + `}}`}, "spec.callAnswers is immutable"},
+		"questions' deadline":  {nil, step{spec: `{"questionsDeadline":"1h"}`}, "spec.questionsDeadline is immutable"},
 		"cancel":               {nil, cancelled, ""},
 		"cancel again":         {[]step{cancelled}, step{spec: `{"cancel":{"by":"somebody else"}}`}, "cannot be changed or taken back"},
 		"cancel taken back":    {[]step{cancelled}, step{spec: `{"cancel":null}`}, "cannot be changed or taken back"},
@@ -89,6 +93,24 @@ func TestTaskRules(t *testing.T) {
 			refused(t, tc.last.apply(t, task), tc.err)
 		})
 	}
+}
+
+// TestCallAnswers: answers may come with the call, to questions that no status asks, and stay as they are.
+func TestCallAnswers(t *testing.T) {
+	needCluster(t)
+	task := newTask(func(task *v1alpha1.MCPTask) {
+		task.Spec.CallAnswers = map[string]v1alpha1.Answer{
+			"sure": {Action: v1alpha1.AnswerAccept, Content: strings.Repeat("x", v1alpha1.MaxAnswerBytes), At: metav1.NowMicro()},
+		}
+		task.Spec.QuestionsDeadline = &metav1.Duration{Duration: time.Hour}
+	})
+	if err := cluster.Create(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, step{spec: `{"callAnswers":{"sure":{"action":"decline"}}}`}.apply(t, task), "spec.callAnswers is immutable")
+	refused(t, step{spec: `{"callAnswers":null}`}.apply(t, task), "spec.callAnswers is immutable")
+	refused(t, step{spec: `{"questionsDeadline":null}`}.apply(t, task), "spec.questionsDeadline is immutable")
+	refused(t, step{spec: `{"cancel":` + cancel + `}`}.apply(t, task), "")
 }
 
 // TestTaskLimits: the largest call and the largest result fit into one object together.
