@@ -47,7 +47,7 @@ func TestRecover(t *testing.T) {
 
 func TestRecoverLetsConnectionsBeBrokenOff(t *testing.T) {
 	defer func() {
-		if recover() != http.ErrAbortHandler {
+		if cause, _ := recover().(error); !errors.Is(cause, http.ErrAbortHandler) {
 			t.Error("http.ErrAbortHandler did not reach the server")
 		}
 	}()

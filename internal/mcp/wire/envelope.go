@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -29,6 +30,7 @@ type Params struct {
 	Cursor         json.RawMessage `json:"cursor"`
 	TaskID         json.RawMessage `json:"taskId"`
 	InputResponses json.RawMessage `json:"inputResponses"`
+	Notifications  json.RawMessage `json:"notifications"`
 }
 
 // IsNotification reports whether nobody waits for an answer.
@@ -39,19 +41,19 @@ func (r *Request) IsNotification() bool { return r.ID == nil }
 //
 // Member names are matched case-sensitively and a member that is given twice is refused: what we check is what we run.
 func Parse(body []byte) (*Request, *Error) {
-	if !utf8.Valid(body) || !json.Valid(body) {
-		return nil, &Error{Code: CodeParseError, Message: "Parse error: the body is not JSON in UTF-8"}
-	}
-	if kindOf(body) != kindObject {
-		return nil, InvalidRequest("The body must be one JSON-RPC request object; batches are not supported")
-	}
 	var envelope struct {
 		Version json.RawMessage `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Method  json.RawMessage `json:"method"`
 		Params  json.RawMessage `json:"params"`
 	}
-	if err := decode(body, &envelope); err != nil {
+	err := decode(body, &envelope)
+	switch {
+	case !utf8.Valid(body) || errors.Is(err, errSyntax):
+		return nil, &Error{Code: CodeParseError, Message: "Parse error: the body is not JSON in UTF-8"}
+	case kindOf(body) != kindObject:
+		return nil, InvalidRequest("The body must be one JSON-RPC request object; batches are not supported")
+	case err != nil:
 		return nil, InvalidRequest("The request %s", err)
 	}
 	if envelope.ID != nil && !validID(envelope.ID) {
@@ -104,24 +106,24 @@ func kindOf(raw []byte) kind {
 	return kind(raw[0])
 }
 
-// duplicateError says that a member is there twice; its text continues a sentence whose subject is the object.
-type duplicateError struct{}
+// What decode finds wrong. The texts continue a sentence whose subject is the value.
+var (
+	errSyntax    = errors.New("is not JSON")
+	errType      = errors.New("is malformed")
+	errDuplicate = errors.New("has a member twice")
+)
 
-func (duplicateError) Error() string { return "has a member twice" }
-
-type malformedError struct{}
-
-func (malformedError) Error() string { return "is malformed" }
-
-// decode fills target from valid JSON with case-sensitive names and without duplicates. Its errors continue a sentence, and show
-// neither Go types nor what was sent.
+// decode fills target from JSON with case-sensitive names and without duplicates. Its errors show neither Go types nor what was sent.
 func decode(raw []byte, target any) error {
-	strict, err := kjson.UnmarshalStrict(raw, target, kjson.DisallowDuplicateFields)
+	duplicates, err := kjson.UnmarshalStrict(raw, target, kjson.DisallowDuplicateFields)
+	if isSyntax, _ := kjson.SyntaxErrorOffset(err); isSyntax {
+		return errSyntax
+	}
 	switch {
 	case err != nil:
-		return malformedError{}
-	case len(strict) > 0:
-		return duplicateError{}
+		return errType
+	case len(duplicates) > 0:
+		return errDuplicate
 	default:
 		return nil
 	}
