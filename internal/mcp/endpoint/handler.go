@@ -21,6 +21,7 @@ import (
 	"github.com/mcptasks/mcptasks/internal/mcp/catalog"
 	"github.com/mcptasks/mcptasks/internal/mcp/front"
 	"github.com/mcptasks/mcptasks/internal/mcp/guard"
+	"github.com/mcptasks/mcptasks/internal/mcp/listen"
 	"github.com/mcptasks/mcptasks/internal/mcp/methods"
 	"github.com/mcptasks/mcptasks/internal/mcp/sdk"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
@@ -63,7 +64,7 @@ type Cluster struct {
 	// Health is the one that was given to CacheOptions.
 	Health *store.Health
 	// Clock tells the time. Default: the real one.
-	Clock clock.PassiveClock
+	Clock clock.WithTickerAndDelayedExecution
 }
 
 // CacheOptions describes all that the endpoint keeps in memory of a cluster.
@@ -81,7 +82,7 @@ func CacheOptions(health *store.Health) cache.Options {
 }
 
 // NewHandler makes the whole chain of handlers. Call it before the caches start. When draining ends, calls that are being
-// waited for are answered without their result.
+// waited for are answered without their result, and streams are ended.
 func NewHandler(
 	draining context.Context, cluster Cluster, options Options, registerer prometheus.Registerer, logger logr.Logger,
 ) (http.Handler, error) {
@@ -91,10 +92,9 @@ func NewHandler(
 	if err := tasks.Observe(draining, cluster.Cache); err != nil {
 		return nil, err
 	}
-	for _, object := range []client.Object{&v1alpha1.MCPTool{}, &corev1.Namespace{}} {
-		if _, err := cluster.Cache.GetInformer(draining, object, cache.BlockUntilSynced(false)); err != nil {
-			return nil, fmt.Errorf("get the informer of %T: %w", object, err)
-		}
+	tools := catalog.New(cluster.Cache, cluster.Live, options.CatalogNamespace)
+	if err := tools.Observe(draining, cluster.Cache); err != nil {
+		return nil, err
 	}
 	authenticator, err := newAuthenticator(cluster, options)
 	if err != nil {
@@ -108,10 +108,18 @@ func NewHandler(
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics: %w", err)
 	}
-	service := methods.New(draining, catalog.New(cluster.Cache, cluster.Live, options.CatalogNamespace), tasks)
 	self := wire.Server{Name: "mcptasks", Title: "Kubernetes jobs as tools", Version: options.Version}
+	listeners, err := listen.New(draining, listen.Config{
+		Tasks: tasks, Tools: tools, Authenticator: authenticator, Server: self, Clock: cluster.Clock,
+		Registerer: registerer, Logger: logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	service := methods.New(draining, tools, tasks)
 	protocol := front.New(front.Config{
 		Methods:      service,
+		Listen:       listeners,
 		Legacy:       sdk.NewHandler(service, self, instructions, logger),
 		Server:       self,
 		Instructions: instructions,

@@ -1,10 +1,10 @@
 package front
 
 import (
-	"net/http"
 	"sync"
 	"time"
 
+	"github.com/mcptasks/mcptasks/internal/mcp/sse"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
 
@@ -21,6 +21,7 @@ const (
 type answer struct {
 	handler  *Handler
 	exchange *exchange
+	events   *sse.Writer
 
 	mu        sync.Mutex
 	timer     *time.Timer // nil until the wait begins; then what happens next: the stream's begin or its next comment
@@ -29,7 +30,9 @@ type answer struct {
 	told      int64
 }
 
-func (h *Handler) newAnswer(e *exchange) *answer { return &answer{handler: h, exchange: e} }
+func (h *Handler) newAnswer(e *exchange) *answer {
+	return &answer{handler: h, exchange: e, events: sse.New(e.w, sse.DefaultTimeout)}
+}
 
 // progress notes that the call is being waited for and, if the client asked for it, sends the message as progress.
 func (a *answer) progress(message string) {
@@ -96,29 +99,14 @@ func (a *answer) keepAlive() {
 	if a.closed {
 		return
 	}
-	a.write([]byte(":\n\n"))
+	a.streaming = true
+	_ = a.events.Comment()
 	a.timer.Reset(keepAlive)
 }
 
-// send writes one event.
+// send writes one event to the stream, which it begins if need be. An error means that the client has gone, which the request's
+// context says too.
 func (a *answer) send(message []byte) {
-	a.write([]byte("event: message\ndata: "), message, []byte("\n\n"))
-}
-
-// write writes to the stream, which it begins if need be. An error means that the client has gone, which the request's context
-// says too.
-func (a *answer) write(parts ...[]byte) {
-	w := a.exchange.w
-	if !a.streaming {
-		a.streaming = true
-		header := w.Header()
-		header.Set("Content-Type", "text/event-stream")
-		header.Set("Cache-Control", "no-cache")
-		header.Set("X-Accel-Buffering", "no")
-		w.WriteHeader(http.StatusOK)
-	}
-	for _, part := range parts {
-		_, _ = w.Write(part)
-	}
-	_ = http.NewResponseController(w).Flush()
+	a.streaming = true
+	_ = a.events.Message(message)
 }

@@ -20,8 +20,7 @@ type method struct {
 }
 
 // served are all methods of 2026-07-28 that are offered. Everything else is not found: methods of capabilities that are not
-// advertised, those that the revision has removed, and subscriptions/listen, as long as nothing is announced that one could
-// listen to.
+// advertised, and those that the revision has removed.
 var served = map[string]method{
 	wire.MethodDiscover:   {serve: (*Handler).discover},
 	wire.MethodListTools:  {serve: (*Handler).listTools},
@@ -29,6 +28,7 @@ var served = map[string]method{
 	wire.MethodGetTask:    {target: taskID, lenient: true, tasks: true, serve: (*Handler).getTask},
 	wire.MethodUpdateTask: {target: taskID, lenient: true, tasks: true, serve: (*Handler).updateTask},
 	wire.MethodCancelTask: {target: taskID, lenient: true, tasks: true, serve: (*Handler).cancelTask},
+	wire.MethodListen:     {serve: (*Handler).listen},
 }
 
 func toolName(p *wire.Params) (string, json.RawMessage) { return "params.name", p.Name }

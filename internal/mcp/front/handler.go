@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcptasks/mcptasks/internal/auth"
 	"github.com/mcptasks/mcptasks/internal/mcp/guard"
+	"github.com/mcptasks/mcptasks/internal/mcp/listen"
 	"github.com/mcptasks/mcptasks/internal/mcp/methods"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
@@ -20,6 +21,8 @@ import (
 type Config struct {
 	// Methods carries out requests.
 	Methods *methods.Service
+	// Listen serves subscriptions/listen.
+	Listen *listen.Service
 	// Legacy serves requests of the handshake eras; their envelope has been checked, and their method is one that is offered.
 	Legacy http.Handler
 	// Server is how the endpoint calls itself.

@@ -3,6 +3,7 @@ package front
 import (
 	"encoding/json"
 
+	"github.com/mcptasks/mcptasks/internal/mcp/listen"
 	"github.com/mcptasks/mcptasks/internal/mcp/methods"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 	"github.com/mcptasks/mcptasks/internal/task"
@@ -83,6 +84,18 @@ func (h *Handler) updateTask(e *exchange) {
 func (h *Handler) cancelTask(e *exchange) {
 	id, _ := wire.String(e.request.Params.TaskID)
 	h.acknowledge(e, h.Methods.CancelTask(e.r.Context(), e.caller, id))
+}
+
+func (h *Handler) listen(e *exchange) {
+	err := h.Listen.Serve(e.w, e.r, listen.Request{
+		ID:            e.request.ID,
+		Notifications: e.request.Params.Notifications,
+		Tasks:         e.meta.Tasks,
+		Caller:        e.caller,
+	})
+	if err != nil {
+		h.fail(e, err)
+	}
 }
 
 // acknowledge answers with the empty result of tasks/update and tasks/cancel.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/auth"
+	"github.com/mcptasks/mcptasks/internal/mcp/sse"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 	"github.com/mcptasks/mcptasks/internal/store"
 )
@@ -21,8 +22,6 @@ const (
 	// keepAlive is the pause between two comments. Proxies end connections on which they see nothing for 30 to 60 seconds. It
 	// is also how often all subjects are looked at without having been heard of, for the times when no changes are heard of.
 	keepAlive = 15 * time.Second
-	// DefaultWriteTimeout is how long a client may take to receive one event.
-	DefaultWriteTimeout = 30 * time.Second
 	// lookTimeout bounds one look at a subject, so that the comments do not wait for long.
 	lookTimeout = 5 * time.Second
 	// settle is how long a change of tools is waited with: a tool that is changed is away until it has been checked, and many
@@ -63,7 +62,7 @@ type Config struct {
 	Server wire.Server
 	// Clock tells the time. Default: the real one.
 	Clock clock.WithTickerAndDelayedExecution
-	// WriteTimeout is how long a client may take to receive one event. Default: DefaultWriteTimeout.
+	// WriteTimeout is how long a client may take to receive one event. Default: sse.DefaultTimeout.
 	WriteTimeout time.Duration
 	// Registerer registers the metrics.
 	Registerer prometheus.Registerer
@@ -84,7 +83,7 @@ func New(draining context.Context, config Config) (*Service, error) {
 		config.Clock = clock.RealClock{}
 	}
 	if config.WriteTimeout == 0 {
-		config.WriteTimeout = DefaultWriteTimeout
+		config.WriteTimeout = sse.DefaultTimeout
 	}
 	metrics, err := newMetrics(config.Registerer)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcptasks/mcptasks/internal/auth"
+	"github.com/mcptasks/mcptasks/internal/mcp/sse"
 )
 
 // stream is one client that listens.
@@ -15,7 +16,7 @@ type stream struct {
 	request  *http.Request
 	caller   auth.Caller
 	of       subscription
-	events   *events
+	events   *sse.Writer
 	pending  *pending
 	subjects []*subject
 }
@@ -26,7 +27,7 @@ func newStream(service *Service, w http.ResponseWriter, r *http.Request, request
 		request: r,
 		caller:  request.Caller,
 		of:      subscription{request.ID},
-		events:  newEvents(w, service.WriteTimeout),
+		events:  sse.New(w, service.WriteTimeout),
 		pending: newPending(service.Clock),
 	}
 }
@@ -61,7 +62,7 @@ func (s *stream) run(ctx context.Context, first message) ending {
 
 	ticker := s.service.Clock.NewTicker(keepAlive)
 	defer ticker.Stop()
-	err := s.events.begin(first)
+	err := s.events.Message(first.body)
 	s.lookAtAll()
 	for err == nil {
 		select {
@@ -71,7 +72,7 @@ func (s *stream) run(ctx context.Context, first message) ending {
 			return s.finish(byShutdown)
 		case <-ticker.C():
 			s.lookAtAll()
-			err = s.events.comment()
+			err = s.events.Comment()
 		case <-s.pending.wake:
 			err = s.tell(reading)
 		}
@@ -79,10 +80,10 @@ func (s *stream) run(ctx context.Context, first message) ending {
 	switch {
 	case errors.Is(err, errRefused):
 		return s.finish(byRefusal)
-	case errors.Is(err, errStalled):
+	case errors.Is(err, sse.ErrStalled):
 		return byStalling
 	case errors.Is(err, http.ErrNotSupported):
-		s.service.Logger.Error(err, "Something between net/http and the stream hides what a stream needs")
+		s.service.Logger.Error(err, "Something between net/http and the stream keeps events from being flushed")
 		return byError
 	default: // a write that failed: nobody is there any more
 		return byClient
@@ -114,7 +115,7 @@ func (s *stream) tell(ctx context.Context) error {
 	case news == nil:
 		return nil
 	}
-	if err := s.events.send(*news); err != nil {
+	if err := s.events.Message(news.body); err != nil {
 		return err
 	}
 	s.service.metrics.notifications.WithLabelValues(news.method).Inc()
@@ -175,7 +176,7 @@ func (s *stream) finish(why ending) ending {
 		s.service.Logger.Error(err, "The result of a stream could not be encoded")
 		return byError
 	}
-	if err := s.events.send(last); err != nil {
+	if err := s.events.Message(last.body); err != nil {
 		return byClient // it was about to go, too
 	}
 	return why

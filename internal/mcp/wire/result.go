@@ -61,15 +61,21 @@ type DiscoverResult struct {
 	Cacheable
 }
 
-// Capabilities are what the endpoint offers: tools without change notifications, and tasks.
+// Capabilities are what the endpoint offers: tools and news of their changes, and tasks.
 type Capabilities struct {
-	Tools      struct{}            `json:"tools"`
+	Tools      ToolsCapability     `json:"tools"`
 	Extensions map[string]struct{} `json:"extensions"`
+}
+
+// ToolsCapability says that there are tools.
+type ToolsCapability struct {
+	// ListChanged says that subscriptions/listen tells of changes in the list.
+	ListChanged bool `json:"listChanged"`
 }
 
 // ServerCapabilities are the capabilities of every endpoint.
 func ServerCapabilities() Capabilities {
-	return Capabilities{Extensions: map[string]struct{}{TasksExtension: {}}}
+	return Capabilities{Tools: ToolsCapability{ListChanged: true}, Extensions: map[string]struct{}{TasksExtension: {}}}
 }
 
 // Discover is the result of server/discover. It is the same for every caller, so it may be cached by anybody for an hour.
@@ -102,8 +108,8 @@ type ListToolsResult struct {
 	Cacheable
 }
 
-// ListTools is one page of tools/list. It depends on the caller, and since the endpoint announces no changes, it is fresh for
-// half a minute only.
+// ListTools is one page of tools/list. It depends on the caller, and since few clients listen to its changes, it is fresh
+// for half a minute only.
 func ListTools(server Server, tools []Tool, nextCursor string) ListToolsResult {
 	const halfMinute = 30_000
 	if tools == nil {

@@ -33,7 +33,7 @@ func TestDiscoverIsWhatClientsCheckFor(t *testing.T) {
 	}
 	want := `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":"v"}},` +
 		`"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],` +
-		`"capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}},` +
+		`"capabilities":{"tools":{"listChanged":true},"extensions":{"io.modelcontextprotocol/tasks":{}}},` +
 		`"instructions":"Say hello.","ttlMs":3600000,"cacheScope":"public"}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
