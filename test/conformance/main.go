@@ -29,11 +29,10 @@ const (
 	agent  = "agent"
 )
 
-// runnable are the scenarios of the Tasks extension that the tools of tools/ are enough for. The others want tools that ask
-// questions.
+// runnable are the scenarios of the Tasks extension that the tools of tools/ are enough for.
 var runnable = []string{
-	"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-request-headers",
-	"tasks-required-task-error",
+	"tasks-lifecycle", "tasks-dispatch-and-envelope", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-headers",
+	"tasks-request-state-removal", "tasks-required-task-error", "tasks-mrtr-input",
 }
 
 func main() {
