@@ -43,6 +43,44 @@ func ValidateAnswer(requestedSchema string, action v1alpha1.AnswerAction, conten
 	return nil
 }
 
+// ParseAnswer reads an answer as it comes over the wire, an MCP ElicitResult, and validates it as ValidateAnswer does. Members other
+// than action and content are ignored. The time of the answer is left to the caller.
+func ParseAnswer(requestedSchema string, elicitResult []byte) (v1alpha1.Answer, error) {
+	var result struct {
+		Action  json.RawMessage `json:"action"`
+		Content json.RawMessage `json:"content"`
+	}
+	var action v1alpha1.AnswerAction
+	if json.Unmarshal(elicitResult, &result) != nil || result.Action != nil && json.Unmarshal(result.Action, &action) != nil {
+		return v1alpha1.Answer{}, errors.New(
+			`it must be {"action": "accept", "content": {...}}, {"action": "decline"} or {"action": "cancel"}`)
+	}
+	if err := ValidateAnswer(requestedSchema, action, result.Content); err != nil {
+		return v1alpha1.Answer{}, err
+	}
+	if action != v1alpha1.AnswerAccept {
+		return v1alpha1.Answer{Action: action}, nil
+	}
+	return v1alpha1.Answer{Action: action, Content: string(contentOf(result.Content))}, nil
+}
+
+// CheckSize reports whether the answers are too long together to be on the record of one task.
+func CheckSize(answers map[string]v1alpha1.Answer) error {
+	size := 0
+	for _, answer := range answers {
+		stored, err := json.Marshal(answer.Content)
+		if err != nil {
+			return fmt.Errorf("measure an answer: %w", err)
+		}
+		size += len(stored)
+	}
+	if size > v1alpha1.MaxAnswersBytes {
+		return fmt.Errorf("all answers of a task together have %d bytes as they are stored; at most %d are allowed",
+			size, v1alpha1.MaxAnswersBytes)
+	}
+	return nil
+}
+
 // contentOf is the content of an accepted answer; none is an object without properties.
 func contentOf(content []byte) []byte {
 	if trimmed := bytes.TrimSpace(content); len(trimmed) == 0 || string(trimmed) == "null" {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
-	"github.com/mcptasks/mcptasks/internal/schema"
+	"github.com/mcptasks/mcptasks/internal/question"
 	"github.com/mcptasks/mcptasks/internal/task"
 )
 
@@ -23,12 +22,14 @@ import (
 type AnswerError struct {
 	// Key is the question's.
 	Key string
-	// Problem continues a sentence whose subject is the answer.
+	// Problem says what is wrong, as the rest of a sentence.
 	Problem string
 }
 
 // Error names the question and the problem.
-func (e *AnswerError) Error() string { return fmt.Sprintf("The answer to %q %s", e.Key, e.Problem) }
+func (e *AnswerError) Error() string {
+	return fmt.Sprintf("The answer to %q cannot be taken: %s", e.Key, e.Problem)
+}
 
 // Answer records answers to open questions, by key: elicitation results as JSON. Keys that are not open (never asked, answered
 // before, or of a task that has ended) are ignored, whatever they hold; the first answer to a question is the one that counts.
@@ -37,12 +38,12 @@ func (e *AnswerError) Error() string { return fmt.Sprintf("The answer to %q %s",
 func (s *Store) Answer(ctx context.Context, scope Scope, id string, answers map[string]json.RawMessage) error {
 	return s.change(ctx, scope, id, func(t *v1alpha1.MCPTask) (bool, error) {
 		changed := false
-		for key, question := range task.OpenQuestions(t) {
+		for key, open := range task.OpenQuestions(t) {
 			raw, given := answers[key]
 			if !given {
 				continue
 			}
-			answer, err := readAnswer(raw, question)
+			answer, err := question.ParseAnswer(open.RequestedSchema, raw)
 			if err != nil {
 				return false, &AnswerError{Key: key, Problem: err.Error()}
 			}
@@ -52,6 +53,9 @@ func (s *Store) Answer(ctx context.Context, scope Scope, id string, answers map[
 			answer.At = metav1.NewMicroTime(s.clock.Now())
 			t.Spec.Answers[key] = answer
 			changed = true
+			if err := question.CheckSize(question.AnswersOf(t)); err != nil {
+				return false, &AnswerError{Key: key, Problem: err.Error()}
+			}
 		}
 		return changed, nil
 	})
@@ -113,41 +117,3 @@ func (s *Store) change(ctx context.Context, scope Scope, id string, edit func(*v
 		return nil
 	})
 }
-
-// readAnswer checks one answer against its question. The error continues a sentence whose subject is the answer.
-func readAnswer(raw json.RawMessage, question v1alpha1.Question) (v1alpha1.Answer, error) {
-	var result struct {
-		Action  v1alpha1.AnswerAction `json:"action"`
-		Content json.RawMessage       `json:"content"`
-	}
-	if err := json.Unmarshal(raw, &result); err != nil {
-		return v1alpha1.Answer{}, errAnswerShape
-	}
-	switch result.Action {
-	case v1alpha1.AnswerDecline, v1alpha1.AnswerCancel:
-		return v1alpha1.Answer{Action: result.Action}, nil // content means nothing here, and some clients send null
-	case v1alpha1.AnswerAccept:
-	default:
-		return v1alpha1.Answer{}, errAnswerShape
-	}
-	content := result.Content
-	if content == nil || string(content) == "null" {
-		content = json.RawMessage("{}")
-	}
-	if len(content) > maxAnswerBytes {
-		return v1alpha1.Answer{}, fmt.Errorf("is longer than %d bytes", maxAnswerBytes)
-	}
-	wanted, err := schema.Compile([]byte(question.RequestedSchema))
-	if err != nil {
-		return v1alpha1.Answer{}, fmt.Errorf("cannot be checked, since the question's schema is broken: %w", err)
-	}
-	if err := wanted.Validate(content); err != nil {
-		return v1alpha1.Answer{}, fmt.Errorf("does not fit what was asked for: %w", err)
-	}
-	return v1alpha1.Answer{Action: v1alpha1.AnswerAccept, Content: string(content)}, nil
-}
-
-// maxAnswerBytes is the limit of an answer's content in the API.
-const maxAnswerBytes = 64 << 10
-
-var errAnswerShape = errors.New(`must be {"action": "accept", "content": {...}}, {"action": "decline"} or {"action": "cancel"}`)

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +25,10 @@ type Call struct {
 	Arguments string
 	// Traceparent is the W3C trace context, or empty.
 	Traceparent string
+	// Answers are those that came with the call, by question, validated; their time is that of Create.
+	Answers map[string]v1alpha1.Answer
+	// QuestionsDeadline is the longest that the task may wait for further answers; 0: it has nothing to ask.
+	QuestionsDeadline time.Duration
 }
 
 // Create records the call as a task of the scope's owner and returns it once the API server has acknowledged it, so that every
@@ -52,6 +57,17 @@ func (s *Store) Create(ctx context.Context, scope Scope, call Call) (*v1alpha1.M
 			Result:      call.Tool.Spec.Result,
 			Traceparent: call.Traceparent,
 		},
+	}
+	at := metav1.NewMicroTime(s.clock.Now())
+	for key, answer := range call.Answers {
+		if t.Spec.CallAnswers == nil {
+			t.Spec.CallAnswers = map[string]v1alpha1.Answer{}
+		}
+		answer.At = at
+		t.Spec.CallAnswers[key] = answer
+	}
+	if call.QuestionsDeadline > 0 {
+		t.Spec.QuestionsDeadline = &metav1.Duration{Duration: call.QuestionsDeadline}
 	}
 	// Once begun, the outcome is waited for, also if the caller hangs up: nobody could cancel a task that may or may not exist.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)

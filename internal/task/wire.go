@@ -200,12 +200,17 @@ func inputRequests(t *v1alpha1.MCPTask) map[string]InputRequest {
 	open := OpenQuestions(t)
 	requests := make(map[string]InputRequest, len(open))
 	for key, q := range open {
-		requests[key] = InputRequest{
-			Method: "elicitation/create",
-			Params: ElicitParams{Mode: "form", Message: q.Message, RequestedSchema: json.RawMessage(q.RequestedSchema)},
-		}
+		requests[key] = NewInputRequest(q.Message, q.RequestedSchema)
 	}
 	return requests
+}
+
+// NewInputRequest is a question as it goes over the wire. requestedSchema is JSON.
+func NewInputRequest(message, requestedSchema string) InputRequest {
+	return InputRequest{
+		Method: "elicitation/create",
+		Params: ElicitParams{Mode: "form", Message: message, RequestedSchema: json.RawMessage(requestedSchema)},
+	}
 }
 
 // ceilMs rounds up to whole milliseconds.

@@ -10,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/job"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
+	"github.com/mcptasks/mcptasks/internal/question"
 	"github.com/mcptasks/mcptasks/internal/schema"
 )
 
@@ -24,6 +26,10 @@ type Tool struct {
 	Listing wire.Tool
 	// Input is the compiled inputSchema.
 	Input *schema.Schema
+	// Blueprint is what Jobs are made from.
+	Blueprint *job.Blueprint
+	// Questions are what a call has to have answered.
+	Questions *question.Set
 	// Params are the arguments that headers have to mirror.
 	Params []wire.ParamBinding
 
@@ -87,6 +93,10 @@ func compile(object *v1alpha1.MCPTool) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inputSchema: %w", err)
 	}
+	blueprint, err := job.NewBlueprint(object)
+	if err != nil {
+		return nil, err
+	}
 	params, err := wire.ParamBindings(input)
 	if err != nil {
 		return nil, fmt.Errorf("inputSchema: %w", err)
@@ -106,7 +116,8 @@ func compile(object *v1alpha1.MCPTool) (*Tool, error) {
 		return nil, fmt.Errorf("it cannot be listed: %w", err)
 	}
 	return &Tool{
-		Name: listing.Name, Object: object, Listing: listing, Input: validator, Params: params, sum: sha256.Sum256(listed),
+		Name: listing.Name, Object: object, Listing: listing, Input: validator, Blueprint: blueprint,
+		Questions: blueprint.Questions(), Params: params, sum: sha256.Sum256(listed),
 	}, nil
 }
 

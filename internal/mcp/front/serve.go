@@ -28,20 +28,32 @@ func (h *Handler) callTool(e *exchange) {
 		h.fail(e, wire.InvalidParams("params.arguments must be an object"))
 		return
 	}
+	responses, err := callResponses(params)
+	if err != nil {
+		h.fail(e, err)
+		return
+	}
 	name, _ := wire.String(params.Name) // check has seen that it is a string
 	answer := h.newAnswer(e)
 	defer answer.close()
 	outcome, err := h.Methods.CallTool(e.r.Context(), e.caller, methods.Call{
-		Name:        name,
-		Arguments:   params.Arguments,
-		Tasks:       e.meta.Tasks,
-		Traceparent: e.meta.Traceparent,
-		Header:      e.r.Header,
-		Waiting:     answer.progress,
+		Name:           name,
+		Arguments:      params.Arguments,
+		Tasks:          e.meta.Tasks,
+		Forms:          e.meta.Forms,
+		InputResponses: responses,
+		Traceparent:    e.meta.Traceparent,
+		Header:         e.r.Header,
+		Waiting:        answer.progress,
 	})
 	switch {
 	case err != nil:
 		answer.fail(err)
+	case outcome.InputRequests != nil:
+		answer.succeed(struct {
+			wire.ResultHeader
+			InputRequests map[string]task.InputRequest `json:"inputRequests"`
+		}{h.Server.InputRequired(), outcome.InputRequests})
 	case outcome.Task != nil:
 		answer.succeed(struct {
 			wire.ResultHeader
@@ -55,6 +67,19 @@ func (h *Handler) callTool(e *exchange) {
 		}
 		answer.succeed(result)
 	}
+}
+
+// callResponses reads the answers that came with a call. The endpoint gives out no requestState, so that one which comes back is
+// none of its own.
+func callResponses(params *wire.Params) (map[string]json.RawMessage, error) {
+	var responses map[string]json.RawMessage
+	switch raw := params.InputResponses; {
+	case params.RequestState != nil:
+		return nil, wire.InvalidParams("params.requestState was not given out by this server; repeat the call without it")
+	case raw != nil && (!wire.IsObject(raw) || json.Unmarshal(raw, &responses) != nil):
+		return nil, wire.InvalidParams("params.inputResponses must be an object")
+	}
+	return responses, nil
 }
 
 func (h *Handler) getTask(e *exchange) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/auth"
-	"github.com/mcptasks/mcptasks/internal/job"
 	"github.com/mcptasks/mcptasks/internal/mcp/catalog"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 	"github.com/mcptasks/mcptasks/internal/store"
@@ -24,6 +23,10 @@ type Call struct {
 	Arguments json.RawMessage
 	// Tasks tells whether the request declared the Tasks extension.
 	Tasks bool
+	// Forms tells whether the request declared elicitation by forms: whether its client can be asked questions.
+	Forms bool
+	// InputResponses are the answers that came with the call, by question, as they were sent.
+	InputResponses map[string]json.RawMessage
 	// Traceparent is the W3C trace context, or empty.
 	Traceparent string
 	// Header is where arguments are mirrored; nil in revisions that mirror nothing.
@@ -39,36 +42,48 @@ type Outcome struct {
 	Task *task.Created
 	// Result is a CallToolResult.
 	Result json.RawMessage
+	// InputRequests are questions, by key. Nothing has been started; the call is to be repeated with the answers.
+	InputRequests map[string]task.InputRequest
 }
 
-// CallTool calls a tool. The call becomes a task, durable before CallTool returns, if the request declared Tasks and the tool
-// allows it; else CallTool waits for the result, for as long as the tool says. If ctx ends meanwhile, the task is cancelled.
+// CallTool calls a tool. Where the tool asks questions in answer to the call, these come first. The call becomes a task, durable
+// before CallTool returns, if the request declared Tasks and the tool allows it; else CallTool waits for the result, for as long as
+// the tool says. If ctx ends meanwhile, the task is cancelled.
 func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (Outcome, error) {
 	tool, err := s.find(ctx, caller, call.Name)
 	if err != nil {
 		return Outcome{}, err
 	}
+	arguments := call.Arguments
+	if arguments == nil {
+		arguments = json.RawMessage("{}")
+	}
 	mode := tool.Object.Spec.Execution.Mode
 	if mode == v1alpha1.ModeRequired && !call.Tasks {
-		return Outcome{}, wire.MissingTasksCapability()
+		return Outcome{}, wire.MissingCapabilities(true, !call.Forms && asks(tool, arguments))
 	}
 	if call.Header != nil {
 		if err := wire.CheckParams(call.Header, tool.Params, call.Arguments); err != nil {
 			return Outcome{}, err
 		}
 	}
-	arguments := call.Arguments
-	if arguments == nil {
-		arguments = json.RawMessage("{}")
-	}
 	if err := checkArguments(tool, arguments); err != nil {
 		text := fmt.Sprintf("The arguments of %s are not valid; nothing was started.\n%s", tool.Name, err)
 		return Outcome{Result: wire.TextResult(text, true)}, nil
 	}
+	asked, err := consult(tool, call, arguments)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if asked.outcome != nil {
+		return *asked.outcome, nil
+	}
 	created, err := s.tasks.Create(ctx, scopeOf(caller), store.Call{
-		Tool:        tool.Object,
-		Arguments:   string(arguments),
-		Traceparent: call.Traceparent,
+		Tool:              tool.Object,
+		Arguments:         string(arguments),
+		Traceparent:       call.Traceparent,
+		Answers:           asked.answers,
+		QuestionsDeadline: asked.deadline,
 	})
 	if refused := (*store.RefusedError)(nil); errors.As(err, &refused) {
 		return Outcome{}, wire.Internal(refused.Reason, "%s", refused.Message)
@@ -105,5 +120,5 @@ func checkArguments(tool *catalog.Tool, arguments json.RawMessage) error {
 	if err := tool.Input.Validate(arguments); err != nil {
 		return err
 	}
-	return job.CheckArguments(tool.Object, arguments)
+	return tool.Blueprint.CheckArguments(arguments)
 }

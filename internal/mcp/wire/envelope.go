@@ -30,6 +30,7 @@ type Params struct {
 	Cursor         json.RawMessage `json:"cursor"`
 	TaskID         json.RawMessage `json:"taskId"`
 	InputResponses json.RawMessage `json:"inputResponses"`
+	RequestState   json.RawMessage `json:"requestState"`
 	Notifications  json.RawMessage `json:"notifications"`
 }
 

@@ -93,14 +93,7 @@ func HeaderMismatch(format string, args ...any) *Error {
 }
 
 // MissingTasksCapability is -32021 for a request that needs the Tasks extension and did not declare it.
-func MissingTasksCapability() *Error {
-	needed := map[string]any{"extensions": map[string]any{TasksExtension: struct{}{}}}
-	return &Error{
-		Code:    CodeMissingCapability,
-		Message: "Missing required client capability: declare the extension " + TasksExtension + " in this request's _meta",
-		Data:    map[string]any{"requiredCapabilities": needed},
-	}
-}
+func MissingTasksCapability() *Error { return MissingCapabilities(true, false) }
 
 // UnsupportedVersion is -32022 for a request whose _meta names the protocol version requested.
 func UnsupportedVersion(requested string) *Error {

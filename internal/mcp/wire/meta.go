@@ -19,6 +19,8 @@ type Meta struct {
 	ProtocolVersion string
 	// Tasks tells whether the request declares the Tasks extension: its settings are an object.
 	Tasks bool
+	// Forms tells whether the request declares elicitation by forms.
+	Forms bool
 	// ProgressToken is the string or number to send progress with, as it was sent; nil where none is wanted.
 	ProgressToken json.RawMessage
 	// Traceparent is the W3C trace context, or empty where there is none or it is malformed.
@@ -65,7 +67,7 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 		return Meta{}, InvalidParams("The _meta field progressToken must be a string or a number")
 	}
 	meta.ProgressToken = fields.ProgressToken
-	meta.Tasks = declaresTasks(fields.Capabilities)
+	meta.Tasks, meta.Forms = declaresTasks(fields.Capabilities), declaresForms(fields.Capabilities)
 	var traceparent string
 	if decodeString(fields.Traceparent, &traceparent) {
 		meta.Traceparent = ValidTraceparent(traceparent)
