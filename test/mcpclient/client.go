@@ -165,19 +165,11 @@ func (c *Client) decode(response *http.Response) (json.RawMessage, error) {
 }
 
 func (c *Client) decodeStream(response *http.Response) (json.RawMessage, error) {
-	lines := bufio.NewReader(response.Body)
+	events := bufio.NewReader(response.Body)
 	for {
-		line, err := lines.ReadString('\n')
+		message, err := readEvent(events)
 		if err != nil {
 			return nil, fmt.Errorf("the stream ended without a reply: %w", err)
-		}
-		data, isData := strings.CutPrefix(line, "data: ")
-		if !isData {
-			continue // an event's name, a keep-alive comment, or the blank line that ends an event
-		}
-		var message message
-		if err := json.Unmarshal([]byte(data), &message); err != nil {
-			return nil, fmt.Errorf("decode an event: %w", err)
 		}
 		switch {
 		case message.Method == "":
@@ -192,7 +184,27 @@ func (c *Client) decodeStream(response *http.Response) (json.RawMessage, error) 
 	}
 }
 
+// readEvent returns the next message of a stream.
+func readEvent(events *bufio.Reader) (message, error) {
+	for {
+		line, err := events.ReadString('\n')
+		if err != nil {
+			return message{}, err
+		}
+		data, isData := strings.CutPrefix(line, "data: ")
+		if !isData {
+			continue // an event's name, a keep-alive comment, or the blank line that ends an event
+		}
+		var m message
+		if err := json.Unmarshal([]byte(data), &m); err != nil {
+			return message{}, fmt.Errorf("decode an event: %w", err)
+		}
+		return m, nil
+	}
+}
+
 type message struct {
+	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`

@@ -67,6 +67,8 @@ func (t *Task) Terminal() bool {
 type Call struct {
 	Task   *Task
 	Result *Result
+	// InputRequests are questions. The call is to be repeated with the answers, by CallAgain.
+	InputRequests map[string]json.RawMessage `json:"inputRequests"`
 }
 
 // Accept is the answer "accept" to an input request, for Update.
@@ -101,7 +103,15 @@ func (c *Client) ListTools(ctx context.Context) ([]Tool, error) {
 // CallTool calls a tool. arguments is anything that marshals to a JSON object; a json.RawMessage keeps its tokens, though not the
 // white space between them. nil sends none.
 func (c *Client) CallTool(ctx context.Context, name string, arguments any) (*Call, error) {
+	return c.CallAgain(ctx, name, arguments, nil)
+}
+
+// CallAgain repeats a call that was answered with questions, with the answers by key.
+func (c *Client) CallAgain(ctx context.Context, name string, arguments any, responses map[string]any) (*Call, error) {
 	params := map[string]any{"name": name}
+	if responses != nil {
+		params["inputResponses"] = responses
+	}
 	if arguments != nil {
 		params["arguments"] = arguments
 	}
@@ -122,6 +132,9 @@ func (c *Client) CallTool(ctx context.Context, name string, arguments any) (*Cal
 	case "complete":
 		call := &Call{Result: &Result{}}
 		return call, json.Unmarshal(raw, call.Result)
+	case "input_required":
+		call := &Call{}
+		return call, json.Unmarshal(raw, call)
 	default:
 		return nil, fmt.Errorf("tools/call: unexpected resultType %q", kind.ResultType)
 	}

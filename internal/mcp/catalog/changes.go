@@ -15,8 +15,8 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-// changes tells those who watch the catalog that something in it has changed: a tool, or the labels of a tenant's namespace, by
-// which tools are offered. Whoever is told compares Versions.
+// changes tells those who watch the catalog that something in it has changed: a tool, or the labels of a tenant's namespace,
+// by which tools are offered. Whoever is told compares Versions.
 type changes struct {
 	mu       sync.Mutex
 	watchers map[*watcher]struct{}
@@ -52,8 +52,8 @@ func (c *Catalog) Observe(ctx context.Context, informers cache.Informers) error 
 	return nil
 }
 
-// Watch calls changed after each change that may concern a list of tools, any tenant's, until stop is called. changed must not
-// block.
+// Watch calls changed after each change that may concern a list of tools, any tenant's, until stop is called. changed must
+// not block.
 func (c *Catalog) Watch(changed func()) (stop func()) {
 	w := &watcher{changed}
 	c.changes.mu.Lock()
@@ -66,8 +66,8 @@ func (c *Catalog) Watch(changed func()) (stop func()) {
 	}
 }
 
-// Version identifies the list of tools that the tenant can call: it changes when tools/list would say something else, and not when
-// only the Job behind a tool changes.
+// Version identifies the list of tools that the tenant can call: it changes when tools/list would say something else, and
+// not when only the Job behind a tool changes.
 func (c *Catalog) Version(ctx context.Context, tenantNamespace string) (string, error) {
 	tools, err := c.List(ctx, tenantNamespace)
 	if err != nil {

@@ -43,12 +43,12 @@ func TestVersion(t *testing.T) {
 			map[string]bool{"team-b": true}},
 		"a tool is added": {
 			func(ctx context.Context, c *storetest.Cluster) error {
-				return c.Create(ctx, storetest.Tool("team-b", "new"))
+				return c.Live.Create(ctx, storetest.Tool("team-b", "new"))
 			},
 			map[string]bool{"team-b": true}},
 		"a tool is hidden by another": {
 			func(ctx context.Context, c *storetest.Cluster) error {
-				return c.Create(ctx, storetest.Tool(catalogNamespace, "own", func(t *v1alpha1.MCPTool) { t.Spec.Title = "Catalog's" }))
+				return c.Live.Create(ctx, storetest.Tool(catalogNamespace, "own", func(t *v1alpha1.MCPTool) { t.Spec.Title = "Catalog's" }))
 			}, map[string]bool{"team-a": true, "team-b": true}},
 		"a tenant moves up": {
 			func(ctx context.Context, c *storetest.Cluster) error {
@@ -74,7 +74,7 @@ func TestVersion(t *testing.T) {
 				t.Fatal(err)
 			}
 			// What comes after the change is there when the change is.
-			if err := cluster.Create(t.Context(), storetest.Tool(fence, "new")); err != nil {
+			if err := cluster.Live.Create(t.Context(), storetest.Tool(fence, "new")); err != nil {
 				t.Fatal(err)
 			}
 			want := map[string]bool{"team-a": tc.newFor["team-a"], "team-b": tc.newFor["team-b"], fence: true}
@@ -98,7 +98,7 @@ func TestWhoStopsWatchingIsToldNothing(t *testing.T) {
 	c.Watch(func() { t.Error("told after it had stopped") })()
 	told := make(chan struct{}, 100)
 	defer c.Watch(func() { told <- struct{}{} })()
-	if err := cluster.Create(t.Context(), storetest.Tool("team-a", "new")); err != nil {
+	if err := cluster.Live.Create(t.Context(), storetest.Tool("team-a", "new")); err != nil {
 		t.Fatal(err)
 	}
 	<-told

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
@@ -85,19 +86,27 @@ func newFixture(t *testing.T, edit ...func(*endpoint.Options)) *fixture {
 // newReplica starts one more endpoint on the cluster.
 func newReplica(t *testing.T, cluster *storetest.Cluster, edit ...func(*endpoint.Options)) *fixture {
 	t.Helper()
+	return newReplicaAt(t, cluster, clock.RealClock{}, edit...)
+}
+
+// newReplicaAt is newReplica with another idea of the time.
+func newReplicaAt(
+	t *testing.T, cluster *storetest.Cluster, now clock.WithTickerAndDelayedExecution, edit ...func(*endpoint.Options),
+) *fixture {
+	t.Helper()
 	options := endpoint.Options{CatalogNamespace: "mcptasks", Audience: "mcptasks", Version: "test"}
 	for _, e := range edit {
 		e(&options)
 	}
 	cluster.Review = believe
-	health := store.NewHealth(nil)
+	health := store.NewHealth(now)
 	informers := cluster.NewCache(t, func(source toolscache.ListerWatcher, object runtime.Object) toolscache.SharedIndexInformer {
 		return health.NewInformer(source, object, 0, toolscache.Indexers{})
 	}, store.CacheOptions().Transform)
 	draining, drain := context.WithCancel(t.Context())
 	f := &fixture{cluster: cluster, drain: drain, registry: prometheus.NewRegistry(), log: &logBuffer{}}
 	handler, err := endpoint.NewHandler(draining,
-		endpoint.Cluster{Client: cluster.Live, Live: cluster.Live, Cache: informers, Health: health},
+		endpoint.Cluster{Client: cluster.Live, Live: cluster.Live, Cache: informers, Health: health, Clock: now},
 		options, f.registry, f.log.logger())
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package sse writes answers that are streams: server-sent events, each of which is one JSON-RPC message (streamable-http, "Receiving
-// Messages"). It knows how to get an event to its client at once, through proxies too, and how to get rid of a client that does not
-// take it; it knows nothing of what is sent.
+// Package sse writes answers that are streams: server-sent events, each of which is one JSON-RPC message (streamable-http,
+// "Receiving Messages"). It knows how to get an event to its client at once, through proxies too, and how to get rid of a
+// client that does not take it; it knows nothing of what is sent.
 package sse
 
 import (
@@ -17,7 +17,8 @@ const DefaultTimeout = 30 * time.Second
 // ErrStalled says that a client did not receive an event in time.
 var ErrStalled = errors.New("the client stands still")
 
-// Writer writes one stream. Each event is on its way when the method that wrote it returns. A Writer is not safe for concurrent use.
+// Writer writes one stream. Each event is on its way when the method that wrote it returns. A Writer is not safe for
+// concurrent use.
 type Writer struct {
 	w          http.ResponseWriter
 	controller *http.ResponseController
@@ -25,8 +26,8 @@ type Writer struct {
 	begun      bool
 }
 
-// New makes a Writer that gives its client timeout to receive an event. Nothing is sent before the first event, and the headers
-// together with it.
+// New makes a Writer that gives its client timeout to receive an event. Nothing is sent before the first event, and the
+// headers together with it.
 func New(w http.ResponseWriter, timeout time.Duration) *Writer {
 	return &Writer{w: w, controller: http.NewResponseController(w), timeout: timeout}
 }
@@ -39,8 +40,8 @@ func (w *Writer) Message(body []byte) error {
 // Comment sends a line that clients ignore and proxies count.
 func (w *Writer) Comment() error { return w.write([]byte(":\n\n")) }
 
-// write gives every event a deadline of its own. There is none in between: a stream may be silent, but its client may not stand
-// still. Connections without deadlines are those of tests.
+// write gives every event a deadline of its own. There is none in between: a stream may be silent, but its client may not
+// stand still. Connections without deadlines are those of tests.
 func (w *Writer) write(event []byte) error {
 	begin := time.Now()
 	_ = w.controller.SetWriteDeadline(begin.Add(w.timeout))
