@@ -1,6 +1,9 @@
 package wire
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 func TestParseMeta(t *testing.T) {
 	const version = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
@@ -66,6 +69,27 @@ func TestValidTraceparent(t *testing.T) {
 	} {
 		if got := ValidTraceparent(value); got != want {
 			t.Errorf("%q: got %q", value, got)
+		}
+	}
+}
+
+func TestDeclaresForms(t *testing.T) {
+	for capabilities, want := range map[string]bool{
+		`{}`:                                    false,
+		`{"elicitation":null}`:                  false,
+		`{"elicitation":true}`:                  false,
+		`{"elicitation":{}}`:                    true,
+		`{"elicitation":{"form":{}}}`:           true,
+		`{"elicitation":{"form":{},"url":{}}}`:  true,
+		`{"elicitation":{"url":{}}}`:            false,
+		`{"elicitation":{"form":false}}`:        false,
+		`{"Elicitation":{}}`:                    false,
+		`{"elicitation":{"applyDefaults":{}}}`:  true,
+		`{"experimental":{"elicitation":{}}}`:   false,
+		`{"elicitation":{"form":{},"form":{}}}`: false,
+	} {
+		if got := declaresForms(json.RawMessage(capabilities)); got != want {
+			t.Errorf("%s: got %v, want %v", capabilities, got, want)
 		}
 	}
 }
