@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 )
 
 // taskController takes each MCPTask from its creation to its end. A pass gathers what is known (observe.go), lets package task
-// decide, does what the verdict asks for (question.go, launch.go, capture.go, stop.go), decides again until nothing is left to do,
-// writes the status once, and then lets go of the Job (finish.go).
+// decide, does what the verdict asks for (question.go, launch.go, capture.go, stop.go), decides again until nothing is left to
+// do, writes the status once, and then lets go of the Job (finish.go).
 type taskController struct {
 	client  client.Client // reads from the cache
 	live    client.Reader // reads from the API server
@@ -147,9 +148,27 @@ func (c *taskController) act(ctx context.Context, o *task.Observation, v task.Ve
 	return fmt.Errorf("nobody knows how to do %q", v.Next)
 }
 
-// record writes the verdict to the task's status, if that changes it, in one patch that only succeeds on the version of the task
-// that was decided on. Events and metrics follow the write.
+// record writes the verdict to the task's status, if that changes it. Where the cluster has no room for a result, because of what
+// else the task holds and the cache does not (slimTask), it is made again with all of that in sight, and left out if need be:
+// every task has to end.
 func (c *taskController) record(ctx context.Context, o *task.Observation, v task.Verdict) error {
+	err := c.write(ctx, o, v)
+	if !tooLarge(err) || v.Result == "" {
+		return err
+	}
+	if err := c.readTask(ctx, o); err != nil {
+		return err
+	}
+	v = task.Decide(*o)
+	if err = c.write(ctx, o, v); tooLarge(err) {
+		err = c.write(ctx, o, v.WithoutOutput())
+	}
+	return err
+}
+
+// write puts the verdict into the task's status in one patch that only succeeds on the version of the task that was decided on.
+// Events and metrics follow the write.
+func (c *taskController) write(ctx context.Context, o *task.Observation, v task.Verdict) error {
 	if v.Next != task.NextNothing && v.State.Terminal() {
 		return nil // What has to come before the end could not be done yet.
 	}
@@ -169,4 +188,11 @@ func (c *taskController) record(ctx context.Context, o *task.Observation, v task
 	o.Task = changed
 	c.announce(ctx, changed, v)
 	return nil
+}
+
+// tooLarge: the object is larger than the API server takes, or than etcd does, for which the API server has no reason but etcd's
+// words.
+func tooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) ||
+		err != nil && strings.Contains(statusMessage(err), "request is too large")
 }

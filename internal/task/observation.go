@@ -117,3 +117,15 @@ type Verdict struct {
 	// After is how long to wait at most before looking again; 0: until something changes in the cluster.
 	After time.Duration
 }
+
+// WithoutOutput is the verdict with a sentence in place of its result, for a task that has no room for it.
+func (v Verdict) WithoutOutput() Verdict {
+	if v.State != v1alpha1.StateCompleted {
+		return v
+	}
+	if v.Reason == v1alpha1.ReasonSucceeded {
+		v.Reason, v.Message = v1alpha1.ReasonInvalidOutput, "The tool exited with code 0, but its result is too large."
+	}
+	v.Result = job.TextResult(v.Message+" Its output is left out: it cannot be stored together with the call.", true)
+	return v
+}
