@@ -35,7 +35,8 @@ const nameForm = `{"type":"object","required":["name"],"properties":{
 	"name":{"type":"string"},"count":{"type":"integer"},"days":{"type":"array","items":{"type":"string","enum":["mo","tu"]}}}}`
 
 func TestBuildDeliversAnswers(t *testing.T) {
-	tool := aTool().property(`{"type":"string"}`).ask("who", nameForm).ask("from_call", `{"type":"object","properties":{}}`, askedByCall).
+	tool := aTool().property(`{"type":"string"}`).ask("who", nameForm).
+		ask("from_call", `{"type":"object","properties":{}}`, askedByCall).
 		ask("never", nameForm, func(q *v1alpha1.ToolQuestion) { q.When = "false" }).
 		args("--name=$(MCP_ANSWER_WHO_NAME)").obj()
 	task := aTask().answer("who", `{ "name": "$(DB_PASSWORD)", "count": 1e2, "days": ["mo"], "more": 9007199254740993 }`).
@@ -128,8 +129,10 @@ func TestCheckQuestions(t *testing.T) {
 			tool.Spec.Execution.Mode = v1alpha1.ModeForbidden
 		}), "", ""},
 		{"unknown variable", aTool().ask("a", nameForm).args("--x=$(MCP_ANSWER_A_NAM)"), v1alpha1.ToolReasonInvalidTemplate,
-			"no schema of a question declares a scalar property for $(MCP_ANSWER_A_NAM); declared are MCP_ANSWER_A_COUNT, MCP_ANSWER_A_NAME"},
-		{"reserved variable", aTool().env("MCP_ANSWER_X", "1"), v1alpha1.ToolReasonInvalidTemplate, "are for the arguments and answers"},
+			"no schema of a question declares a scalar property for $(MCP_ANSWER_A_NAM); declared are MCP_ANSWER_A_COUNT, " +
+				"MCP_ANSWER_A_NAME"},
+		{"reserved variable", aTool().env("MCP_ANSWER_X", "1"), v1alpha1.ToolReasonInvalidTemplate,
+			"are for the arguments and answers"},
 		{"in a shell script", aTool().ask("a", nameForm).command("sh", "-c", "echo $(MCP_ANSWER_A_NAME)"),
 			v1alpha1.ToolReasonUnsafeArgument, "the caller could run anything"},
 		{"as an option", aTool().ask("a", nameForm).command("rm", "$(MCP_ANSWER_A_NAME)"), v1alpha1.ToolReasonUnsafeArgument,
@@ -144,7 +147,8 @@ func TestResultLeavesRoomForAnswers(t *testing.T) {
 	task := aTask().limit(v1alpha1.MaxResultBytes).answer("a", `{"a":"`+strings.Repeat("<", 60<<10)+`"}`).obj()
 	task.Status.Questions = map[string]v1alpha1.Question{"a": {Message: strings.Repeat("&", 4096), RequestedSchema: `{}`}}
 	result := ReadResult(task, nil, Ending{}, wholeLog(strings.Repeat("x", v1alpha1.MaxResultBytes)))
-	all := stored([]byte(result.JSON)) + stored([]byte(task.Spec.Answers["a"].Content)) + stored([]byte(task.Status.Questions["a"].Message))
+	all := stored([]byte(result.JSON)) + stored([]byte(task.Spec.Answers["a"].Content)) +
+		stored([]byte(task.Status.Questions["a"].Message))
 	if most := v1alpha1.MaxResultBytes + maxBeside; all > most {
 		t.Errorf("result, question and answer take %d bytes together, more than %d", all, most)
 	}

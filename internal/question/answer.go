@@ -43,8 +43,8 @@ func ValidateAnswer(requestedSchema string, action v1alpha1.AnswerAction, conten
 	return nil
 }
 
-// ParseAnswer reads an answer as it comes over the wire, an MCP ElicitResult, and validates it as ValidateAnswer does. Members other
-// than action and content are ignored. The time of the answer is left to the caller.
+// ParseAnswer reads an answer as it comes over the wire, an MCP ElicitResult, and validates it as ValidateAnswer does. Members
+// other than action and content are ignored. The time of the answer is left to the caller.
 func ParseAnswer(requestedSchema string, elicitResult []byte) (v1alpha1.Answer, error) {
 	var result struct {
 		Action  json.RawMessage `json:"action"`

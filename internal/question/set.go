@@ -15,8 +15,8 @@ import (
 // DefaultDeadline is how long a question may stay unanswered where the tool does not say.
 const DefaultDeadline = 24 * time.Hour
 
-// maxForms is the most that the schemas of all questions of a tool may take together: they are on the record of each task that asks
-// them.
+// maxForms is the most that the schemas of all questions of a tool may take together, in bytes: they are on the record of each
+// task that asks them.
 const maxForms = 64 << 10
 
 // Set is the compiled questions of one tool. It does not change and is safe for concurrent use; keep it as long as the tool's

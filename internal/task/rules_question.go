@@ -93,8 +93,9 @@ var questionRules = []Rule{{
 		if !f.planned(question.Declined) {
 			return nil
 		}
-		message := f.Plan.Message
-		return &Verdict{State: v1alpha1.StateCompleted, Reason: v1alpha1.ReasonDeclined, Message: message, Result: job.TextResult(message, true)}
+		v := &Verdict{State: v1alpha1.StateCompleted, Reason: v1alpha1.ReasonDeclined, Message: f.Plan.Message}
+		v.Result = job.TextResult(v.Message, true)
+		return v
 	},
 }, {
 	Name:    "question-cancelled",
@@ -134,7 +135,8 @@ func (f *facts) questioning() bool {
 // settled reports whether questions are open and all answers given so far have been counted in.
 func (f *facts) settled() bool {
 	c := meta.FindStatusCondition(f.Task.Status.Conditions, v1alpha1.ConditionInputRequired)
-	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == f.Task.Generation && len(OpenQuestions(f.Task)) > 0
+	counted := c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == f.Task.Generation
+	return counted && len(OpenQuestions(f.Task)) > 0
 }
 
 func (f *facts) planned(outcome question.Outcome) bool {
@@ -145,7 +147,8 @@ func (f *facts) planned(outcome question.Outcome) bool {
 // stays as it was asked.
 func (f *facts) inputRequired() *Verdict {
 	open := OpenQuestions(f.Task)
-	v := &Verdict{State: v1alpha1.StateInputRequired, Reason: v1alpha1.ReasonAwaitingInput, Questions: map[string]v1alpha1.Question{}}
+	v := &Verdict{State: v1alpha1.StateInputRequired, Reason: v1alpha1.ReasonAwaitingInput}
+	v.Questions = map[string]v1alpha1.Question{}
 	if f.Plan != nil {
 		for _, q := range f.Plan.Questions {
 			if _, asked := f.Task.Status.Questions[q.Key]; asked {

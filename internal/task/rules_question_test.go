@@ -171,7 +171,8 @@ func TestQuestionsAreAskedOnce(t *testing.T) {
 	if v := Decide(s.Observation); !Apply(v, s.Task, nil, s.Now) {
 		t.Error("that an answer was counted in is not written")
 	}
-	if got := s.Task.Status.Questions["a"]; got.Message != "Really?" || !got.AnswerBy.Equal(a.AnswerBy) || len(s.Task.Status.Questions) != 2 {
+	got := s.Task.Status.Questions
+	if got["a"].Message != "Really?" || !got["a"].AnswerBy.Equal(a.AnswerBy) || len(got) != 2 {
 		t.Errorf("the record changed to %+v", got)
 	}
 	if keys := OpenQuestions(s.Task); len(keys) != 1 || keys["a"].Message == "" {

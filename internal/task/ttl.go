@@ -11,8 +11,9 @@ import (
 // TTL is how long after its creation the task can be counted on to be readable: the wire's ttlMs. nil means until someone
 // deletes it.
 //
-// While the task can still run, that is the longest it may wait for answers and take, and the retention after that, so that it never expires under
-// running work; once it has ended, it is the time it took and the retention. The Tasks extension allows the value to change.
+// While the task can still run, that is the longest it may wait for answers and take, and the retention after that, so that it
+// never expires under running work; once it has ended, it is the time it took and the retention. The Tasks extension allows the
+// value to change.
 func TTL(t *v1alpha1.MCPTask) *time.Duration {
 	retention := t.Spec.Execution.Retention.Task
 	if retention == nil {

@@ -253,7 +253,9 @@ func TestQuestionsOfATool(t *testing.T) {
 		change func(*v1alpha1.MCPTool)
 		says   string
 	}{
-		"no such argument": {func(tool *v1alpha1.MCPTool) { tool.Spec.Questions[0].Message = "arguments.txt" }, "undefined field 'txt'"},
+		"no such argument": {func(tool *v1alpha1.MCPTool) {
+			tool.Spec.Questions[0].Message = "arguments.txt"
+		}, "undefined field 'txt'"},
 		"a secret": {func(tool *v1alpha1.MCPTool) {
 			tool.Spec.Questions[0].Schema.Raw = []byte(`{"type":"object","properties":{"password":{"type":"string"}}}`)
 			tool.Spec.Questions[0].ProceedIf = ""

@@ -63,7 +63,9 @@ func asks(tool *catalog.Tool, arguments json.RawMessage) bool {
 }
 
 // take adds the answers to questions that are asked in answer to the call. It reports whether there were any.
-func (c *consultation) take(asked []question.Question, set *question.Set, responses map[string]json.RawMessage) (more bool, err error) {
+func (c *consultation) take(
+	asked []question.Question, set *question.Set, responses map[string]json.RawMessage,
+) (more bool, err error) {
 	for _, q := range asked {
 		raw, given := responses[q.Key]
 		if !given || set.Asks(q.Key) != v1alpha1.AskCall {
