@@ -40,6 +40,12 @@ type replica struct {
 // startReplica starts the program and waits until it is ready. It ends with the test.
 func startReplica(t *testing.T, args ...string) *replica {
 	t.Helper()
+	return startReplicaWith(t, kubeconfig, args...)
+}
+
+// startReplicaWith is startReplica with another way to the cluster.
+func startReplicaWith(t *testing.T, kubeconfig string, args ...string) *replica {
+	t.Helper()
 	if cluster == nil {
 		t.Skip(setup.Skip)
 	}
