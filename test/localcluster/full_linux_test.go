@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -68,7 +67,7 @@ func TestFullCluster(t *testing.T) {
 	t.Run("up after everything was killed", func(t *testing.T) {
 		before := one.remember()
 		for _, pid := range before.processes() {
-			syscall.Kill(pid, syscall.SIGKILL)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		before.awaitEnd(t)
 		one.localcluster("up")
@@ -112,7 +111,7 @@ func (c *testCluster) runJob() {
 func (c *testCluster) reachService() {
 	c.Helper()
 	address := c.kubectl("get", "service", "greeter", "--output", "jsonpath={.spec.clusterIP}")
-	for _, url := range []string{"http://" + address, fmt.Sprintf("http://%s:30080", c.status().Network.Node)} {
+	for _, url := range []string{"http://" + address, "http://" + net.JoinHostPort(c.status().Network.Node.String(), "30080")} {
 		client := &http.Client{Timeout: 10 * time.Second}
 		resp, err := client.Get(url)
 		if err != nil {
@@ -120,7 +119,7 @@ func (c *testCluster) reachService() {
 			continue
 		}
 		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
+		_ = resp.Body.Close()
 		if err != nil || string(body) != greeting {
 			c.Errorf("%s answered %q, %v, want %q", url, body, err, greeting)
 		}

@@ -54,7 +54,7 @@ func (b *Builder) buildMissing(ctx context.Context, programs []Binary, keys map[
 	if err != nil {
 		return err
 	}
-	defer l.Release()
+	defer func() { _ = l.Release() }()
 
 	missing := b.missing(programs, keys)
 	if len(missing) == 0 {
@@ -93,10 +93,10 @@ func (b *Builder) build(ctx context.Context, p Binary, key, title string, left t
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 
 	draft := filepath.Join(filepath.Dir(target), "."+key)
-	defer os.Remove(draft)
+	defer func() { _ = os.Remove(draft) }()
 	// With -v the go command names each package it compiles, and is silent about those it has already.
 	cmd := b.goCommand(ctx, p.Module, "build", "-v", "-tags="+p.Tags, "-ldflags=-s -w "+p.LDFlags, "-o", draft, p.Package)
 	cmd.Stdout = log

@@ -47,7 +47,7 @@ func (w *workshop) ensure() (string, error) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	return w.Ensure(w.Context(), w.programs, console.New(out))
 }
 

@@ -45,7 +45,8 @@ func (b *Builder) key(ctx context.Context, bin Binary) (string, error) {
 		b.toolchain = string(out)
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, b.toolchain, bin.Name, bin.Package, bin.Tags, bin.LDFlags)
+	// A hash takes whatever is written to it.
+	_, _ = fmt.Fprintln(h, b.toolchain, bin.Name, bin.Package, bin.Tags, bin.LDFlags)
 	// The module's files pin everything else; a main package of our own lies beside them.
 	for _, pattern := range []string{"go.mod", "go.sum", "*.go"} {
 		files, err := filepath.Glob(filepath.Join(b.Source, bin.Module, pattern))
@@ -57,7 +58,7 @@ func (b *Builder) key(ctx context.Context, bin Binary) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(h, "%s %x\n", filepath.Base(name), sha256.Sum256(content))
+			_, _ = fmt.Fprintf(h, "%s %x\n", filepath.Base(name), sha256.Sum256(content))
 		}
 	}
 	return bin.Name + "-" + hex.EncodeToString(h.Sum(nil))[:12], nil
@@ -75,7 +76,7 @@ func (b *Builder) have(key string) bool {
 func (b *Builder) view(programs []Binary, keys map[string]string) (string, error) {
 	h := sha256.New()
 	for _, p := range programs {
-		io.WriteString(h, keys[p.Name]+"\n")
+		_, _ = io.WriteString(h, keys[p.Name]+"\n")
 	}
 	dir := filepath.Join(b.Cache, "bin", hex.EncodeToString(h.Sum(nil))[:12])
 	if _, err := os.Stat(dir); err == nil {
@@ -88,7 +89,7 @@ func (b *Builder) view(programs []Binary, keys map[string]string) (string, error
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(draft)
+	defer func() { _ = os.RemoveAll(draft) }()
 	for _, p := range programs {
 		target := filepath.Join("..", "..", "programs", keys[p.Name])
 		if err := os.Symlink(target, filepath.Join(draft, p.Name)); err != nil {

@@ -18,7 +18,7 @@ func Down(ctx context.Context, l Layout, out *console.Printer) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Remove()
+	defer func() { _ = lock.Remove() }()
 	if _, err := os.Stat(l.Dir()); errors.Is(err, fs.ErrNotExist) {
 		out.Line("There is no cluster %q.", l.Name)
 		return nil

@@ -18,7 +18,7 @@ func killProcess(pid int) error {
 	if err != nil {
 		return fmt.Errorf("open process %d: %w", pid, err)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("kill process %d: %w", pid, err)
 	}

@@ -34,20 +34,20 @@ func (c *Cluster) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	lockCtx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
 	l, err := lock.Wait(lockCtx, c.supervisorLock(), func() {})
 	if err != nil {
 		return err
 	}
-	defer l.Release()
+	defer func() { _ = l.Release() }()
 	goRead, goWrite, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer goRead.Close()
-	defer goWrite.Close()
+	defer func() { _ = goRead.Close() }()
+	defer func() { _ = goWrite.Close() }()
 
 	cmd := exec.Command(self, "supervise", "--name", c.Name)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -73,7 +73,7 @@ func (c *Cluster) launch(ctx context.Context) error {
 		return fmt.Errorf("start the cluster's supervisor: %w", err)
 	}
 	// The child is collected in case it ends while we still run.
-	go cmd.Wait()
+	go func() { _ = cmd.Wait() }()
 	return nil
 }
 
@@ -86,7 +86,7 @@ func Supervise(ctx context.Context, l Layout) error {
 	if n, err := start.Read(make([]byte, 1)); n != 1 {
 		return errors.Join(errors.New("whoever started this ended before all was prepared"), err)
 	}
-	start.Close()
+	_ = start.Close()
 	spec, _, err := readSpec(l)
 	if err != nil {
 		return err

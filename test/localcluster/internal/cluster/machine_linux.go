@@ -62,7 +62,9 @@ func prepareMachine(ctx context.Context, out *console.Printer) (tools, error) {
 		return tools{}, errors.New("a full cluster needs root: use sudo, or --control-plane for one without nodes")
 	}
 	// Debian's sbin directories may not be on the PATH of a root shell opened with su.
-	os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
+	if err := os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin"); err != nil {
+		return tools{}, err
+	}
 	missing, packages := missingRequirements()
 	if len(missing) > 0 {
 		if err := install(ctx, packages, out); err != nil {
@@ -123,7 +125,7 @@ func usedNetworks() ([]netip.Prefix, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer routes.Close()
+	defer func() { _ = routes.Close() }()
 	lines := bufio.NewScanner(routes)
 	for lines.Scan() {
 		// Interface, destination, gateway, flags, references, use, metric, mask, …

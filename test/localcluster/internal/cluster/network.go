@@ -72,7 +72,7 @@ func loopbackNetwork(earlier Ports) (Network, error) {
 	var listeners []net.Listener
 	defer func() {
 		for _, l := range listeners {
-			l.Close()
+			_ = l.Close()
 		}
 	}()
 	for _, port := range []*int{&p.APIServer, &p.Etcd, &p.EtcdPeer, &p.EtcdMetrics, &p.ControllerManager} {
@@ -84,7 +84,11 @@ func loopbackNetwork(earlier Ports) (Network, error) {
 			return n, fmt.Errorf("find a free port: %w", err)
 		}
 		listeners = append(listeners, l)
-		*port = l.Addr().(*net.TCPAddr).Port
+		address, err := netip.ParseAddrPort(l.Addr().String())
+		if err != nil {
+			return n, fmt.Errorf("find a free port: %w", err)
+		}
+		*port = int(address.Port())
 	}
 	return n, nil
 }

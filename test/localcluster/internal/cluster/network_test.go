@@ -85,7 +85,7 @@ func TestLoopbackPorts(t *testing.T) {
 	if err != nil {
 		t.Skipf("the port was taken by somebody else: %v", err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	second, err := loopbackNetwork(p)
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func (c *Cluster) snapshotter() string {
 	if err != nil {
 		return native
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	part := func(name string) string {
 		p := filepath.Join(dir, name)
 		err = errors.Join(err, os.Mkdir(p, 0o755))
@@ -40,7 +40,7 @@ func (c *Cluster) snapshotter() string {
 		return native
 	}
 	// A mount that is left would keep the directory from being removed; it is detached even if something looks into it.
-	unix.Unmount(merged, unix.MNT_DETACH)
+	_ = unix.Unmount(merged, unix.MNT_DETACH)
 	return overlay
 }
 

@@ -40,7 +40,9 @@ func (c *Cluster) renderObjects(out io.Writer) error {
 		if err := t.Execute(out, data); err != nil {
 			return err
 		}
-		fmt.Fprint(out, "\n---\n")
+		if _, err := io.WriteString(out, "\n---\n"); err != nil {
+			return err
+		}
 	}
 	return nil
 }

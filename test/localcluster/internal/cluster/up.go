@@ -54,7 +54,7 @@ func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *cons
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Release()
+	defer func() { _ = lock.Release() }()
 
 	earlier, exists, err := readSpec(l)
 	if err != nil {

@@ -112,7 +112,7 @@ func (s *Step) write(line string, transient bool) {
 		fmt.Fprintln(s.p.out, line)
 		return
 	}
-	fmt.Fprint(s.p.out, "\r\x1b[K"+line)
+	_, _ = fmt.Fprint(s.p.out, "\r\x1b[K"+line)
 	if !transient {
 		fmt.Fprintln(s.p.out)
 	}

@@ -13,7 +13,7 @@ func TestLogOfAShortStepIsOneLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	p := New(f)
 	p.Step("first", func() string { return "half" }).Done("42 things")
 	p.Step("second", nil).Fail()

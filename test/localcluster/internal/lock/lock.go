@@ -34,18 +34,18 @@ func Try(path string) (*File, error) {
 		}
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			f.Close()
+			_ = f.Close()
 			return nil, nil
 		}
 		if err != nil {
-			f.Close()
+			_ = f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		if current(f, path) {
 			return &File{f}, nil
 		}
 		// The holder before us removed the file: what we locked is no longer what others will find.
-		f.Close()
+		_ = f.Close()
 	}
 }
 
@@ -85,7 +85,7 @@ func Holder(path string) (pid int, held bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if err == nil {
 		return 0, false, nil

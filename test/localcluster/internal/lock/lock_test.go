@@ -48,7 +48,7 @@ func TestWait(t *testing.T) {
 		t.Errorf("waiting until a deadline gave %v", err)
 	}
 
-	l, err := Wait(t.Context(), path, func() { first.Release() })
+	l, err := Wait(t.Context(), path, func() { _ = first.Release() })
 	if err != nil || l == nil {
 		t.Errorf("the lock was released while we waited, but: %v", err)
 	}
@@ -80,7 +80,7 @@ func TestHolder(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
 	if err := l.SetHolder(cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +91,8 @@ func TestHolder(t *testing.T) {
 		t.Errorf("while process %d runs: %d, %t, %v", cmd.Process.Pid, pid, held, err)
 	}
 
-	cmd.Process.Kill()
-	cmd.Wait()
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
 	if pid, held, err := Holder(path); held || err != nil {
 		t.Errorf("after the process was killed: %d, %t, %v", pid, held, err)
 	}

@@ -46,7 +46,11 @@ type Authority struct {
 func EnsureAuthority(files Pair, name string) (*Authority, error) {
 	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
 	if err == nil {
-		return &Authority{cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer)}, nil
+		key, ok := pair.PrivateKey.(crypto.Signer)
+		if !ok {
+			return nil, fmt.Errorf("read authority %q: its key cannot sign", name)
+		}
+		return &Authority{cert: pair.Leaf, key: key}, nil
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read authority %q: %w", name, err)

@@ -52,7 +52,7 @@ func (p Probe) check() (check, error) {
 		if err != nil {
 			return err
 		}
-		defer resp.Body.Close()
+		defer func() { _ = resp.Body.Close() }()
 		if resp.StatusCode == http.StatusOK {
 			return nil
 		}

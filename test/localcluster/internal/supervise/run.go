@@ -128,7 +128,7 @@ func (k *keeper) runOnce(ctx context.Context) string {
 		return describe(status)
 	case <-ctx.Done():
 		// The component leads a process group of its own.
-		syscall.Kill(-pid, syscall.SIGKILL)
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
 		return describe(<-ended)
 	}
 }
@@ -139,12 +139,12 @@ func (k *keeper) start() (int, <-chan syscall.WaitStatus, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return 0, nil, err
 	}
-	defer null.Close()
+	defer func() { _ = null.Close() }()
 	attr := &os.ProcAttr{
 		// Of two values of a variable the first counts.
 		Env:   append(slices.Clone(c.Env), os.Environ()...),
@@ -161,7 +161,7 @@ func (k *keeper) start() (int, <-chan syscall.WaitStatus, error) {
 	if l == nil {
 		return 0, nil, fmt.Errorf("%s of an earlier start still runs", c.Name)
 	}
-	defer l.Release()
+	defer func() { _ = l.Release() }()
 	attr.Files = append(attr.Files, l.File())
 	pid, ended, err := k.reaper.start(c.Path, c.Args, attr)
 	if err != nil {

@@ -24,12 +24,11 @@ type planner struct {
 }
 
 func newPlanner(t *testing.T) *planner {
-	// A socket's path has to be short.
-	dir, err := os.MkdirTemp("", "run")
+	dir, err := os.MkdirTemp("", "run") //nolint:usetesting // a socket's path has to be short
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return &planner{t, dir}
 }
 
@@ -54,7 +53,7 @@ func (p *planner) makeReady(name string) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	p.Cleanup(func() { l.Close() })
+	p.Cleanup(func() { _ = l.Close() })
 }
 
 // run runs a plan until the test ends, or stop is called.
@@ -195,7 +194,7 @@ func TestSurvivorOfAnEarlierStartIsNotJoined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer survivor.Release()
+	defer func() { _ = survivor.Release() }()
 	p.run(p.plan(p.script("c", "exec sleep 60")))
 	s := p.await("c", "refused", func(s Status) bool { return s.Restarts > 0 })
 	if s.PID != 0 || !strings.Contains(s.Detail, "earlier start") {
