@@ -57,7 +57,7 @@ func (p *place) up(ctx context.Context, s *screen) (err error) {
 			return advise(errors.New(why), "become root, or use a cluster that you have: make demo CLUSTER=current")
 		}
 		s.heading("A real Kubernetes cluster on this machine")
-		s.say("One node, built from source. The first time that takes half an hour or more; then seconds.")
+		s.say("One node, built from source. The first time that takes about a quarter of an hour on two cores; then seconds.")
 		s.gap()
 		if p.kubeconfig, err = p.local.Up(ctx); err != nil {
 			return advise(err, "the lines above say which part failed and where its log is; make demo tries again and keeps "+

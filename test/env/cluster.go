@@ -30,7 +30,7 @@ func (c *Cluster) args(command string, args ...string) []string {
 }
 
 // Up starts the cluster unless it runs, and gives the path of its administrator's kubeconfig. The first time ever it builds
-// Kubernetes, which takes half an hour on two cores.
+// Kubernetes, which takes about a quarter of an hour on two cores.
 func (c *Cluster) Up(ctx context.Context) (kubeconfig string, err error) {
 	var args []string
 	if c.ControlPlaneOnly {
