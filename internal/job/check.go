@@ -94,10 +94,6 @@ func checkQuestions(tool *v1alpha1.MCPTool) (*question.Set, error) {
 	if err != nil {
 		return nil, invalid("%s", err)
 	}
-	if key := set.Chained(); key != "" {
-		return nil, invalid("question %q: it waits for the answer to another one, which is not supported yet with ask: Call, "+
-			"where all questions are asked at once; use ask: Task", key)
-	}
 	for _, q := range tool.Spec.Questions {
 		if tool.Spec.Execution.Mode == v1alpha1.ModeForbidden && set.Asks(q.Key) == v1alpha1.AskTask {
 			return nil, invalid("question %q: with execution.mode Forbidden no caller gets a task that it could answer; use ask: Call, "+

@@ -279,16 +279,6 @@ func (s *Set) Asks(key string) v1alpha1.QuestionAsk {
 	return ""
 }
 
-// Chained finds a question with ask: Call that has to be asked after another one; "" where all of them are asked at once.
-func (s *Set) Chained() string {
-	for _, c := range s.questions {
-		if c.ask == v1alpha1.AskCall && len(c.askedAfter) > 0 {
-			return c.key
-		}
-	}
-	return ""
-}
-
 // Deadline is the longest that all questions with ask: Task together may keep a task waiting: those that depend on each other
 // are asked one after the other, the others at the same time. 0 without such questions.
 func (s *Set) Deadline() time.Duration {

@@ -30,12 +30,13 @@ const (
 )
 
 // runnable are all scenarios of the Tasks extension but tasks-status-notifications, which the suite skips; and those about
-// questions in answer to a call, but for what no tool here has: prompts, sampling, roots, and several rounds with a state.
+// questions in answer to a call, but for what no tool here has: prompts, sampling and roots.
 var runnable = []string{
 	"tasks-lifecycle", "tasks-dispatch-and-envelope", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-headers",
 	"tasks-request-state-removal", "tasks-required-task-error", "tasks-mrtr-input", "tasks-mrtr-composition",
 	"input-required-result-basic-elicitation", "input-required-result-result-type", "input-required-result-missing-input-response",
 	"input-required-result-ignore-extra-params", "input-required-result-validate-input", "input-required-result-unsupported-methods",
+	"input-required-result-request-state", "input-required-result-tampered-state", "input-required-result-multi-round",
 }
 
 func main() {

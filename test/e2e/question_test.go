@@ -134,7 +134,7 @@ func TestProtocolQuestionsOfACall(t *testing.T) {
 		t.Fatalf("the call was answered with %+v", call)
 	}
 	x.wantNothing()
-	call, err = b.CallAgain(x.ctx, "greet", nil, map[string]any{"who": mcpclient.Accept(map[string]any{"name": "Ann"})})
+	call, err = b.CallAgain(x.ctx, "greet", nil, call, map[string]any{"who": mcpclient.Accept(map[string]any{"name": "Ann"})})
 	x.must(err)
 	if call.Task == nil {
 		t.Fatalf("the repeated call was answered with %+v", call)

@@ -69,6 +69,8 @@ type Call struct {
 	Result *Result
 	// InputRequests are questions. The call is to be repeated with the answers, by CallAgain.
 	InputRequests map[string]json.RawMessage `json:"inputRequests"`
+	// RequestState goes with InputRequests.
+	RequestState string `json:"requestState"`
 }
 
 // Accept is the answer "accept" to an input request, for Update.
@@ -103,14 +105,19 @@ func (c *Client) ListTools(ctx context.Context) ([]Tool, error) {
 // CallTool calls a tool. arguments is anything that marshals to a JSON object; a json.RawMessage keeps its tokens, though not the
 // white space between them. nil sends none.
 func (c *Client) CallTool(ctx context.Context, name string, arguments any) (*Call, error) {
-	return c.CallAgain(ctx, name, arguments, nil)
+	return c.CallAgain(ctx, name, arguments, &Call{}, nil)
 }
 
-// CallAgain repeats a call that was answered with questions, with the answers by key.
-func (c *Client) CallAgain(ctx context.Context, name string, arguments any, responses map[string]any) (*Call, error) {
+// CallAgain repeats a call that was answered with the questions asked, with the answers by key.
+func (c *Client) CallAgain(
+	ctx context.Context, name string, arguments any, asked *Call, responses map[string]any,
+) (*Call, error) {
 	params := map[string]any{"name": name}
 	if responses != nil {
 		params["inputResponses"] = responses
+	}
+	if asked.RequestState != "" {
+		params["requestState"] = asked.RequestState
 	}
 	if arguments != nil {
 		params["arguments"] = arguments

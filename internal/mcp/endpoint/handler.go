@@ -49,6 +49,9 @@ type Options struct {
 	LenientName bool
 	// Loopback says that the endpoint listens on a loopback address only.
 	Loopback bool
+	// StateKey, 32 bytes that all replicas share, seals what clients carry from one round of questions to the next; empty: this
+	// process makes one up, and no other can go on with what it has asked.
+	StateKey []byte
 	// Version is the version of the program.
 	Version string
 }
@@ -116,7 +119,11 @@ func NewHandler(
 	if err != nil {
 		return nil, err
 	}
-	service := methods.New(draining, tools, tasks)
+	states, err := newStates(options.StateKey, cluster.Clock)
+	if err != nil {
+		return nil, err
+	}
+	service := methods.New(draining, tools, tasks, states)
 	protocol := front.New(front.Config{
 		Methods:      service,
 		Listen:       listeners,

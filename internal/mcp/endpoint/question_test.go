@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/mcp/endpoint"
 	"github.com/mcptasks/mcptasks/internal/store/storetest"
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
@@ -57,9 +58,9 @@ func TestCallIsAskedFirst(t *testing.T) {
 	}
 	const want = `{"resultType":"input_required",` + serverInfo + `,"inputRequests":{"sure":{"method":"elicitation/create",` +
 		`"params":{"mode":"form","message":"About x?",` +
-		`"requestedSchema":{"type":"object","required":["ok"],"properties":{"ok":{"type":"boolean"}}}}}}}`
-	if string(first) != want {
-		t.Errorf("got  %s\nwant %s", first, want)
+		`"requestedSchema":{"type":"object","required":["ok"],"properties":{"ok":{"type":"boolean"}}}}}},"requestState":"v1.`
+	if !strings.HasPrefix(string(first), want) {
+		t.Errorf("got  %s\nwant %s…", first, want)
 	}
 	if n := len(f.cluster.Tasks(t, "team-a")); n != 0 {
 		t.Fatalf("%d tasks exist before anybody has answered", n)
@@ -67,7 +68,7 @@ func TestCallIsAskedFirst(t *testing.T) {
 
 	// Any replica takes the answer, from the request alone.
 	other := newReplica(t, f.cluster).client(alice, withForms)
-	call, err := other.CallAgain(t.Context(), "inquirer", arguments, map[string]any{
+	call, err := other.CallAgain(t.Context(), "inquirer", arguments, &mcpclient.Call{}, map[string]any{
 		"sure": mcpclient.Accept(map[string]any{"ok": true, "more": 1}), "unknown": 7,
 	})
 	if err != nil || call.Task == nil {
@@ -103,7 +104,7 @@ func TestCallAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newQuestioner(t, asks("sure", v1alpha1.AskCall))
-			call, err := f.client(alice, withForms).CallAgain(t.Context(), "inquirer", nil, tt.answers)
+			call, err := f.client(alice, withForms).CallAgain(t.Context(), "inquirer", nil, &mcpclient.Call{}, tt.answers)
 			if got := outcome(call, err); !strings.HasPrefix(got, tt.want) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
@@ -229,7 +230,7 @@ func TestAskedAndWaitedFor(t *testing.T) {
 	if got := outcome(c.CallTool(t.Context(), "inquirer", nil)); got != "asked sure" {
 		t.Fatalf("got %s", got)
 	}
-	if got := outcome(c.CallAgain(t.Context(), "inquirer", nil, map[string]any{"sure": yes})); got != "result: done" {
+	if got := outcome(c.CallAgain(t.Context(), "inquirer", nil, &mcpclient.Call{}, map[string]any{"sure": yes})); got != "result: done" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -253,13 +254,72 @@ func TestAnswersTogetherAreBounded(t *testing.T) {
 	}
 }
 
-// S-93, S-94: what no honest client sends.
+// S-93: questions one after another; each round brings the answers of all rounds before it, and nobody else's.
+func TestRoundsOfQuestions(t *testing.T) {
+	key := []byte(strings.Repeat("k", 32))
+	shared := func(o *endpoint.Options) { o.StateKey = key }
+	tool := storetest.Tool("mcptasks", "inquirer", asks("first", v1alpha1.AskCall), asks("second", v1alpha1.AskCall,
+		func(q *v1alpha1.ToolQuestion) {
+			q.When, q.Message = "answers.first.ok", "'First was ' + string(answers.first.ok)"
+		}), storetest.WithInput(`{"type":"object","properties":{"what":{"type":"string"}}}`))
+	one := newReplica(t, storetest.New(t, append(tools(), tool)...), shared)
+	two := newReplica(t, one.cluster, shared)
+	stranger := newReplica(t, one.cluster)
+
+	c := one.client(alice, withForms)
+	first, err := c.CallTool(t.Context(), "inquirer", nil)
+	if got := outcome(first, err); got != "asked first" {
+		t.Fatalf("got %s", got)
+	}
+	second, err := two.client(alice, withForms).CallAgain(t.Context(), "inquirer", nil, first, map[string]any{"first": yes})
+	if got := outcome(second, err); got != "asked second" {
+		t.Fatalf("got %s", got)
+	}
+	if first.RequestState == second.RequestState || !strings.Contains(string(second.InputRequests["second"]), "First was true") {
+		t.Errorf("got %+v after %+v", second, first)
+	}
+	answer := map[string]any{"second": yes}
+	for name, bad := range map[string]struct {
+		client    *mcpclient.Client
+		arguments any
+		state     string
+	}{
+		"another caller":    {one.client(bob, withForms), nil, second.RequestState},
+		"another tenant":    {one.client(mallory, withForms), nil, second.RequestState},
+		"another argument":  {c, map[string]any{"what": "else"}, second.RequestState},
+		"tampered with":     {c, nil, second.RequestState + "-TAMPERED"},
+		"another key's":     {stranger.client(alice, withForms), nil, second.RequestState},
+		"without its start": {c, nil, second.RequestState[3:]},
+	} {
+		got := outcome(bad.client.CallAgain(t.Context(), "inquirer", bad.arguments, &mcpclient.Call{RequestState: bad.state}, answer))
+		if !strings.HasPrefix(got, "-32602 params.requestState was not given out for this call") {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+	if got := outcome(c.CallAgain(t.Context(), "inquirer", nil, first, answer)); got != "asked first" {
+		t.Errorf("an answer to what was not asked yet: got %s", got)
+	}
+	if n := len(one.cluster.Tasks(t, "team-a")); n != 0 {
+		t.Fatalf("%d tasks", n)
+	}
+	last, err := c.CallAgain(t.Context(), "inquirer", nil, second, answer)
+	if err != nil || last.Task == nil {
+		t.Fatalf("got %+v, %v", last, err)
+	}
+	if got := one.cluster.Task(t, "team-a", last.Task.TaskID).Spec.CallAnswers; len(got) != 2 {
+		t.Errorf("recorded %+v", got)
+	}
+}
+
+// S-94: what no honest client sends.
 func TestMalformedRetries(t *testing.T) {
 	f := newQuestioner(t, asks("sure", v1alpha1.AskCall))
 	for name, params := range map[string]map[string]any{
-		"answers are null":    {"inputResponses": nil},
-		"answers are a list":  {"inputResponses": []any{}},
-		"a state of somebody": {"inputResponses": map[string]any{"sure": yes}, "requestState": "x"},
+		"answers are null":     {"inputResponses": nil},
+		"answers are a list":   {"inputResponses": []any{}},
+		"a made-up state":      {"inputResponses": map[string]any{"sure": yes}, "requestState": "x"},
+		"no state":             {"inputResponses": map[string]any{"sure": yes}, "requestState": ""},
+		"a state that is null": {"inputResponses": map[string]any{"sure": yes}, "requestState": nil},
 	} {
 		params["name"] = "inquirer"
 		_, err := f.client(alice, withForms).Request(t.Context(), "tools/call", "inquirer", params)

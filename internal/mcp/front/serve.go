@@ -28,7 +28,7 @@ func (h *Handler) callTool(e *exchange) {
 		h.fail(e, wire.InvalidParams("params.arguments must be an object"))
 		return
 	}
-	responses, err := callResponses(params)
+	responses, state, err := readRetry(params)
 	if err != nil {
 		h.fail(e, err)
 		return
@@ -42,6 +42,7 @@ func (h *Handler) callTool(e *exchange) {
 		Tasks:          e.meta.Tasks,
 		Forms:          e.meta.Forms,
 		InputResponses: responses,
+		RequestState:   state,
 		Traceparent:    e.meta.Traceparent,
 		Header:         e.r.Header,
 		Waiting:        answer.progress,
@@ -53,7 +54,8 @@ func (h *Handler) callTool(e *exchange) {
 		answer.succeed(struct {
 			wire.ResultHeader
 			InputRequests map[string]task.InputRequest `json:"inputRequests"`
-		}{h.Server.InputRequired(), outcome.InputRequests})
+			RequestState  string                       `json:"requestState"`
+		}{h.Server.InputRequired(), outcome.InputRequests, outcome.RequestState})
 	case outcome.Task != nil:
 		answer.succeed(struct {
 			wire.ResultHeader
@@ -69,17 +71,20 @@ func (h *Handler) callTool(e *exchange) {
 	}
 }
 
-// callResponses reads the answers that came with a call. The endpoint gives out no requestState, so that one which comes back is
-// none of its own.
-func callResponses(params *wire.Params) (map[string]json.RawMessage, error) {
-	var responses map[string]json.RawMessage
-	switch raw := params.InputResponses; {
-	case params.RequestState != nil:
-		return nil, wire.InvalidParams("params.requestState was not given out by this server; repeat the call without it")
-	case raw != nil && (!wire.IsObject(raw) || json.Unmarshal(raw, &responses) != nil):
-		return nil, wire.InvalidParams("params.inputResponses must be an object")
+// readRetry reads what a call that was answered with questions comes back with.
+func readRetry(params *wire.Params) (responses map[string]json.RawMessage, state string, err error) {
+	raw := params.InputResponses
+	if raw != nil && (!wire.IsObject(raw) || json.Unmarshal(raw, &responses) != nil) {
+		return nil, "", wire.InvalidParams("params.inputResponses must be an object")
 	}
-	return responses, nil
+	if params.RequestState == nil {
+		return responses, "", nil
+	}
+	state, ok := wire.String(params.RequestState)
+	if !ok || state == "" {
+		return nil, "", wire.InvalidParams("params.requestState must be a string as it was given out, or left out")
+	}
+	return responses, state, nil
 }
 
 func (h *Handler) getTask(e *exchange) {

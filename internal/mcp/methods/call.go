@@ -27,6 +27,8 @@ type Call struct {
 	Forms bool
 	// InputResponses are the answers that came with the call, by question, as they were sent.
 	InputResponses map[string]json.RawMessage
+	// RequestState is the state that was given out with the questions, empty on the first call.
+	RequestState string
 	// Traceparent is the W3C trace context, or empty.
 	Traceparent string
 	// Header is where arguments are mirrored; nil in revisions that mirror nothing.
@@ -36,14 +38,16 @@ type Call struct {
 	Waiting func(message string)
 }
 
-// Outcome is the answer to a call: exactly one of its fields is set.
+// Outcome is the answer to a call: exactly one of Task, Result and InputRequests is set.
 type Outcome struct {
 	// Task is the task that the call became.
 	Task *task.Created
 	// Result is a CallToolResult.
 	Result json.RawMessage
-	// InputRequests are questions, by key. Nothing has been started; the call is to be repeated with the answers.
+	// InputRequests are questions, by key. Nothing has been started; the call is to be repeated with the answers and RequestState.
 	InputRequests map[string]task.InputRequest
+	// RequestState goes with InputRequests.
+	RequestState string
 }
 
 // CallTool calls a tool. Where the tool asks questions in answer to the call, these come first. The call becomes a task, durable
@@ -71,7 +75,7 @@ func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (
 		text := fmt.Sprintf("The arguments of %s are not valid; nothing was started.\n%s", tool.Name, err)
 		return Outcome{Result: wire.TextResult(text, true)}, nil
 	}
-	asked, err := consult(tool, call, arguments)
+	asked, err := s.consult(caller, tool, call, arguments)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -2,10 +2,14 @@ package methods
 
 import (
 	"encoding/json"
+	"errors"
+	"maps"
 	"time"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/auth"
 	"github.com/mcptasks/mcptasks/internal/mcp/catalog"
+	"github.com/mcptasks/mcptasks/internal/mcp/roundtrip"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 	"github.com/mcptasks/mcptasks/internal/question"
 	"github.com/mcptasks/mcptasks/internal/task"
@@ -22,13 +26,29 @@ type consultation struct {
 }
 
 // consult looks at the questions that a call has to have answered. It keeps nothing: a call that is answered with questions is
-// repeated with the answers, to whichever replica.
+// repeated with the answers, to whichever replica, and with the answers of earlier rounds in its state.
 //
 // An answer to what is not asked, given these arguments and the other answers, is ignored, and one that is missing is asked for
 // again (MCP 2026-07-28, multi round-trip requests, "Error Handling"). Nobody is asked who cannot be: for a question in answer to
 // the call the request has to declare forms, for one of the task the Tasks extension as well.
-func consult(tool *catalog.Tool, call Call, arguments json.RawMessage) (consultation, error) {
+func (s *Service) consult(
+	caller auth.Caller, tool *catalog.Tool, call Call, arguments json.RawMessage,
+) (consultation, error) {
 	c := consultation{answers: map[string]v1alpha1.Answer{}}
+	belongs := roundtrip.Call{
+		Namespace: caller.Namespace, Owner: caller.Owner(),
+		Tool: tool.Object.UID, Generation: tool.Object.Generation, Arguments: arguments,
+	}
+	if call.RequestState != "" {
+		earlier, err := s.states.Open(belongs, call.RequestState)
+		switch {
+		case errors.Is(err, roundtrip.ErrState):
+			return c, wire.InvalidParams("params.requestState was not given out for this call, or has expired; call again without it")
+		case err != nil:
+			return c, err
+		}
+		maps.Copy(c.answers, earlier)
+	}
 	for {
 		plan, err := tool.Questions.Plan(v1alpha1.AskTask, arguments, c.answers)
 		if err != nil {
@@ -49,7 +69,11 @@ func consult(tool *catalog.Tool, call Call, arguments json.RawMessage) (consulta
 		if more {
 			continue // answers may settle the call, or bring further questions
 		}
-		return c, c.ask(plan.Questions, tool.Questions, call)
+		if err := c.ask(plan.Questions, tool.Questions, call); err != nil || c.outcome == nil {
+			return c, err
+		}
+		c.outcome.RequestState, err = s.states.Seal(belongs, c.answers)
+		return c, err
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcptasks/mcptasks/internal/auth"
 	"github.com/mcptasks/mcptasks/internal/mcp/catalog"
+	"github.com/mcptasks/mcptasks/internal/mcp/roundtrip"
 	"github.com/mcptasks/mcptasks/internal/store"
 )
 
@@ -12,13 +13,14 @@ import (
 type Service struct {
 	catalog  *catalog.Catalog
 	tasks    *store.Store
+	states   *roundtrip.Sealer
 	draining context.Context
 }
 
-// New makes a Service. When draining ends, calls that are being waited for are answered as if their time were up: the process
+// New makes a Service. states seals what clients carry from one round of questions to the next. When draining ends, calls that are being waited for are answered as if their time were up: the process
 // is about to end, the work is not.
-func New(draining context.Context, tools *catalog.Catalog, tasks *store.Store) *Service {
-	return &Service{catalog: tools, tasks: tasks, draining: draining}
+func New(draining context.Context, tools *catalog.Catalog, tasks *store.Store, states *roundtrip.Sealer) *Service {
+	return &Service{catalog: tools, tasks: tasks, states: states, draining: draining}
 }
 
 func scopeOf(caller auth.Caller) store.Scope {
