@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/controller"
+	"github.com/mcptasks/mcptasks/internal/version"
 )
 
 // controllerOptions are the flags of "mcptasks controller".
@@ -79,6 +80,7 @@ func runController(ctx context.Context, o controllerOptions) error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
+	cfg.UserAgent = controller.Name + "/" + version.String()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register the API types: %w", err)
