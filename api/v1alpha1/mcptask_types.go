@@ -54,6 +54,7 @@ type MCPTaskList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.traceparent) == has(oldSelf.traceparent) && (!has(self.traceparent) || self.traceparent == oldSelf.traceparent)",message="spec.traceparent is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.callAnswers) == has(oldSelf.callAnswers) && (!has(self.callAnswers) || self.callAnswers == oldSelf.callAnswers)",message="spec.callAnswers is immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.questionsDeadline) == has(oldSelf.questionsDeadline) && (!has(self.questionsDeadline) || self.questionsDeadline == oldSelf.questionsDeadline)",message="spec.questionsDeadline is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.idempotency) == has(oldSelf.idempotency) && (!has(self.idempotency) || self.idempotency == oldSelf.idempotency)",message="spec.idempotency is immutable"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.cancel) || (has(self.cancel) && self.cancel == oldSelf.cancel)",message="spec.cancel cannot be changed or taken back"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.answers) || (has(self.answers) && oldSelf.answers.all(k, k in self.answers && self.answers[k] == oldSelf.answers[k]))",message="an answer cannot be changed or taken back"
 type MCPTaskSpec struct {
@@ -96,6 +97,10 @@ type MCPTaskSpec struct {
 	// +optional
 	QuestionsDeadline *metav1.Duration `json:"questionsDeadline,omitempty"`
 
+	// idempotency is set where the call carried an idempotency key; then the task's name follows from the key.
+	// +optional
+	Idempotency *Idempotency `json:"idempotency,omitempty"`
+
 	// answers are the caller's answers to status.questions, by key. An answer is final.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
@@ -104,6 +109,20 @@ type MCPTaskSpec struct {
 	// cancel is set once someone wants the task stopped. It cannot be taken back.
 	// +optional
 	Cancel *Cancellation `json:"cancel,omitempty"`
+}
+
+// Idempotency lets a repeated call find the task that the first one became. It holds neither the caller's key nor anything that
+// the key or the task's name could be guessed by.
+type Idempotency struct {
+	// keyHash is a keyed hash of tenant, owner, tool and the caller's key, in hexadecimal.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	KeyHash string `json:"keyHash"`
+	// argumentsHash is the SHA-256 hash of arguments and callAnswers in canonical form (members sorted, no white space, numbers as
+	// they were written), in hexadecimal. A call with the same key and another hash is refused.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	ArgumentsHash string `json:"argumentsHash"`
 }
 
 // ToolReference names an MCPTool at one generation.

@@ -7,11 +7,14 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -19,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/keys"
 	"github.com/mcptasks/mcptasks/internal/mcp/endpoint"
 	"github.com/mcptasks/mcptasks/internal/store"
 	"github.com/mcptasks/mcptasks/internal/version"
@@ -34,6 +38,7 @@ type endpointOptions struct {
 	allowedOrigins     []string
 	anonymousNamespace string
 	lenientName        bool
+	keySecret          string
 }
 
 func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
@@ -49,16 +54,27 @@ func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
 		"let everybody in WITHOUT A TOKEN, as a caller of this tenant namespace; for a laptop")
 	flags.BoolVar(&o.lenientName, "lenient-mcp-name", false,
 		"accept tasks/get, tasks/update and tasks/cancel without the header Mcp-Name; a wrong one is always refused")
+	flags.StringVar(&o.keySecret, "key-secret", "",
+		"NAMESPACE/NAME of an existing Secret that all replicas share, filled at the first start; without it, calls with an "+
+			"idempotency key are refused")
 }
 
 func (o *endpointOptions) validate() error {
 	switch {
 	case o.catalogNamespace == "":
 		return errors.New("--catalog-namespace or the environment variable POD_NAMESPACE is needed")
+	case o.keySecret != "" && !validReference(o.keySecret):
+		return fmt.Errorf("--key-secret must be NAMESPACE/NAME of a Secret, not %q", o.keySecret)
 	case o.audience == "":
 		return errors.New("--audience is needed: without one, tokens made for others would be good here")
 	}
 	return nil
+}
+
+// validReference reports whether a flag names an object as NAMESPACE/NAME.
+func validReference(value string) bool {
+	namespace, name, ok := strings.Cut(value, "/")
+	return ok && namespace != "" && name != "" && !strings.Contains(name, "/")
 }
 
 func newEndpointCommand() *cobra.Command {
@@ -105,6 +121,10 @@ func runEndpoint(ctx context.Context, o endpointOptions) error {
 	if err != nil {
 		return fmt.Errorf("set up the endpoint: %w", err)
 	}
+	nameKey, err := o.nameKey(ctx, mgr)
+	if err != nil {
+		return fmt.Errorf("set up the endpoint: %w", err)
+	}
 	draining, drain := context.WithCancel(context.WithoutCancel(ctx))
 	defer drain()
 	handler, err := endpoint.NewHandler(draining,
@@ -115,6 +135,7 @@ func runEndpoint(ctx context.Context, o endpointOptions) error {
 			AllowedOrigins:     o.allowedOrigins,
 			AnonymousNamespace: o.anonymousNamespace,
 			LenientName:        o.lenientName,
+			NameKey:            nameKey,
 			Loopback:           listensOnLoopback(o.address),
 			Version:            version.String(),
 		}, metrics.Registry, logger)
@@ -135,6 +156,22 @@ func runEndpoint(ctx context.Context, o endpointOptions) error {
 		return fmt.Errorf("run the endpoint: %w", err)
 	}
 	return nil
+}
+
+// nameKey returns the key that task ids follow from where calls carry idempotency keys; nil where that is switched off.
+func (o *endpointOptions) nameKey(ctx context.Context, mgr ctrl.Manager) ([]byte, error) {
+	if o.keySecret == "" {
+		return nil, nil
+	}
+	const patience = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	namespace, name, _ := strings.Cut(o.keySecret, "/")
+	seed, err := keys.Ensure(ctx, mgr.GetAPIReader(), mgr.GetClient(), types.NamespacedName{Namespace: namespace, Name: name}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return seed.Key("task names")
 }
 
 // listensOnLoopback reports whether only this machine can reach an address.

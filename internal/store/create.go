@@ -29,18 +29,28 @@ type Call struct {
 	Answers map[string]v1alpha1.Answer
 	// QuestionsDeadline is the longest that the task may wait for further answers; 0: it has nothing to ask.
 	QuestionsDeadline time.Duration
+	// IdempotencyKey makes all calls of the tool by the owner with the same key one task, for as long as that is kept. Empty: none.
+	IdempotencyKey string
 }
 
 // Create records the call as a task of the scope's owner and returns it once the API server has acknowledged it, so that every
-// replica can find it. A refusal that concerns the caller is a *RefusedError.
+// replica can find it. With an idempotency key it returns the task that the first such call became, in whatever state that is,
+// possibly without arguments and result; spec.idempotency is set then. A refusal that concerns the caller is a *RefusedError,
+// ErrKeyReused or ErrNoKeys.
 func (s *Store) Create(ctx context.Context, scope Scope, call Call) (*v1alpha1.MCPTask, error) {
-	id, err := task.NewID(s.random)
+	var is identity
+	var err error
+	if call.IdempotencyKey == "" {
+		is.id, err = task.NewID(s.random)
+	} else {
+		is, err = s.identify(scope, call)
+	}
 	if err != nil {
 		return nil, err
 	}
 	t := &v1alpha1.MCPTask{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      id,
+			Name:      is.id,
 			Namespace: scope.Namespace,
 			Labels:    map[string]string{v1alpha1.LabelTool: call.Tool.Name, v1alpha1.LabelOwner: OwnerLabel(scope.Owner)},
 		},
@@ -72,7 +82,13 @@ func (s *Store) Create(ctx context.Context, scope Scope, call Call) (*v1alpha1.M
 	// Once begun, the outcome is waited for, also if the caller hangs up: nobody could cancel a task that may or may not exist.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
-	if err := s.client.Create(ctx, t); err != nil {
+	if call.IdempotencyKey == "" {
+		err = s.client.Create(ctx, t)
+	} else {
+		t.Spec.Idempotency = &is.Idempotency
+		t, err = s.createOnce(ctx, t)
+	}
+	if err != nil {
 		return nil, refusal(err)
 	}
 	s.recent.put(t)

@@ -48,6 +48,9 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Random is what task ids are made of. Default: crypto/rand.
 	Random io.Reader
+	// NameKey, which all replicas share, is what the ids of calls with idempotency keys are derived by. Empty: such calls are
+	// refused.
+	NameKey []byte
 }
 
 // Store keeps tasks. Make one with New; connect it to its informer with Observe. It is safe for concurrent use.
@@ -58,6 +61,7 @@ type Store struct {
 	health  *Health
 	clock   clock.PassiveClock
 	random  io.Reader
+	nameKey []byte
 	recent  *recent
 	results *results
 	hub     *hub
@@ -73,6 +77,7 @@ func New(config Config) *Store {
 		health:  config.Health,
 		clock:   config.Clock,
 		random:  config.Random,
+		nameKey: config.NameKey,
 		results: newResults(maxResultsBytes),
 		hub:     newHub(),
 	}

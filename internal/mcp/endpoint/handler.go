@@ -49,6 +49,8 @@ type Options struct {
 	LenientName bool
 	// Loopback says that the endpoint listens on a loopback address only.
 	Loopback bool
+	// NameKey, which all replicas share, makes calls with idempotency keys possible; empty: they are refused.
+	NameKey []byte
 	// StateKey, 32 bytes that all replicas share, seals what clients carry from one round of questions to the next; empty: this
 	// process makes one up, and no other can go on with what it has asked.
 	StateKey []byte
@@ -91,6 +93,7 @@ func NewHandler(
 ) (http.Handler, error) {
 	tasks := store.New(store.Config{
 		Client: cluster.Client, Live: cluster.Live, Cache: cluster.Cache, Health: cluster.Health, Clock: cluster.Clock,
+		NameKey: options.NameKey,
 	})
 	if err := tasks.Observe(draining, cluster.Cache); err != nil {
 		return nil, err

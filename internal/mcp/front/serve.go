@@ -33,6 +33,11 @@ func (h *Handler) callTool(e *exchange) {
 		h.fail(e, err)
 		return
 	}
+	key, err := wire.ReadIdempotencyKey(e.meta.IdempotencyKey)
+	if err != nil {
+		h.fail(e, err)
+		return
+	}
 	name, _ := wire.String(params.Name) // check has seen that it is a string
 	answer := h.newAnswer(e)
 	defer answer.close()
@@ -44,6 +49,7 @@ func (h *Handler) callTool(e *exchange) {
 		InputResponses: responses,
 		RequestState:   state,
 		Traceparent:    e.meta.Traceparent,
+		IdempotencyKey: key,
 		Header:         e.r.Header,
 		Waiting:        answer.progress,
 	})

@@ -31,6 +31,8 @@ type Call struct {
 	RequestState string
 	// Traceparent is the W3C trace context, or empty.
 	Traceparent string
+	// IdempotencyKey makes equal calls one, or is empty.
+	IdempotencyKey string
 	// Header is where arguments are mirrored; nil in revisions that mirror nothing.
 	Header http.Header
 	// Waiting, which may be nil, is called when the call begins to be waited for, and each time that the status message changes,
@@ -51,8 +53,11 @@ type Outcome struct {
 }
 
 // CallTool calls a tool. Where the tool asks questions in answer to the call, these come first. The call becomes a task, durable
-// before CallTool returns, if the request declared Tasks and the tool allows it; else CallTool waits for the result, for as long as
-// the tool says. If ctx ends meanwhile, the task is cancelled.
+// before CallTool returns, if the request declared Tasks and the tool allows it; else CallTool waits for the result, for as long
+// as the tool says. If ctx ends meanwhile, the task is cancelled.
+//
+// A call with an idempotency key is answered by the task that the first such call became, and waited for, also by many at once, as
+// if it were the first. Its task is not cancelled if ctx ends: the key says that the caller may come back, and others may wait.
 func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (Outcome, error) {
 	tool, err := s.find(ctx, caller, call.Name)
 	if err != nil {
@@ -88,7 +93,16 @@ func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (
 		Traceparent:       call.Traceparent,
 		Answers:           asked.answers,
 		QuestionsDeadline: asked.deadline,
+		IdempotencyKey:    call.IdempotencyKey,
 	})
+	switch {
+	case errors.Is(err, store.ErrKeyReused):
+		return Outcome{}, wire.InvalidParams("Your key in _meta[%q] belongs to an earlier call with other arguments; "+
+			"nothing was started. Use a new key for each new piece of work", wire.MetaIdempotencyKey)
+	case errors.Is(err, store.ErrNoKeys):
+		return Outcome{}, wire.InvalidParams("This server does not support _meta[%q], and so started nothing; "+
+			"the platform team can switch it on", wire.MetaIdempotencyKey)
+	}
 	if refused := (*store.RefusedError)(nil); errors.As(err, &refused) {
 		return Outcome{}, wire.Internal(refused.Reason, "%s", refused.Message)
 	}

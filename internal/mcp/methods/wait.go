@@ -19,7 +19,8 @@ import (
 const defaultBlockFor = 25 * time.Second
 
 // wait answers a call that did not become a task for its caller: with the task's result, or, when the time is up or the task
-// asks a question, with words about how to go on. A caller that hangs up wants nothing more, so its task is cancelled.
+// asks a question, with words about how to go on. A caller that hangs up wants nothing more, so its task is cancelled, unless it
+// can come back by an idempotency key.
 func (s *Service) wait(
 	ctx context.Context, caller auth.Caller, tool *catalog.Tool, created *v1alpha1.MCPTask, waiting func(string),
 ) (json.RawMessage, error) {
@@ -34,8 +35,10 @@ func (s *Service) wait(
 	last, err := s.follow(patience, caller, created, waiting)
 	switch {
 	case ctx.Err() != nil:
-		if err := s.abandon(ctx, caller, created.Name); err != nil {
-			return nil, err
+		if created.Spec.Idempotency == nil { // else the caller may come back with its key
+			if err := s.abandon(ctx, caller, created.Name); err != nil {
+				return nil, err
+			}
 		}
 		return nil, context.Cause(ctx)
 	case errors.Is(err, store.ErrNotFound):

@@ -98,15 +98,33 @@ func (m *middleware) callTool(ctx context.Context, request mcp.Request, params *
 	if arguments != nil && !wire.IsObject(arguments) {
 		return nil, wire.InvalidParams("params.arguments must be an object")
 	}
+	key, err := idempotencyKey(params)
+	if err != nil {
+		return nil, err
+	}
 	outcome, err := m.service.CallTool(ctx, auth.CallerFrom(ctx), methods.Call{
-		Name:      params.Name,
-		Arguments: arguments,
-		Waiting:   progress(ctx, request, params),
+		Name:           params.Name,
+		Arguments:      arguments,
+		IdempotencyKey: key,
+		Waiting:        progress(ctx, request, params),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &callToolResult{stored: outcome.Result}, nil
+}
+
+// idempotencyKey reads the key that a call carries in its _meta, as in the modern revision.
+func idempotencyKey(params *mcp.CallToolParamsRaw) (string, error) {
+	value, ok := params.Meta[wire.MetaIdempotencyKey]
+	if !ok {
+		return "", nil
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return "", err
+	}
+	return wire.ReadIdempotencyKey(raw)
 }
 
 // progress returns a function that sends messages as progress notifications, or nil where the client wants none.

@@ -10,6 +10,8 @@ const (
 	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
 	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
 	MetaServerInfo         = "io.modelcontextprotocol/serverInfo"
+	// MetaIdempotencyKey is our own: calls of one tool with the same key by the same caller are one call, however often it is sent.
+	MetaIdempotencyKey = "mcptasks.dev/idempotency-key"
 )
 
 // Meta is what a request says of itself. Nothing is remembered from one request to the next: capabilities count for the request
@@ -25,6 +27,8 @@ type Meta struct {
 	ProgressToken json.RawMessage
 	// Traceparent is the W3C trace context, or empty where there is none or it is malformed.
 	Traceparent string
+	// IdempotencyKey is what stands under MetaIdempotencyKey, as it was sent; ReadIdempotencyKey reads it.
+	IdempotencyKey json.RawMessage
 }
 
 // HasProtocolVersion reports whether a request's _meta names a protocol version at all, of whatever type: what makes it modern.
@@ -46,6 +50,7 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 		Capabilities  json.RawMessage `json:"io.modelcontextprotocol/clientCapabilities"`
 		ProgressToken json.RawMessage `json:"progressToken"`
 		Traceparent   json.RawMessage `json:"traceparent"`
+		Idempotency   json.RawMessage `json:"mcptasks.dev/idempotency-key"`
 	}
 	if kindOf(raw) != kindObject {
 		return Meta{}, InvalidParams("params._meta must be an object")
@@ -66,7 +71,7 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 	case fields.ProgressToken != nil && !validProgressToken(fields.ProgressToken):
 		return Meta{}, InvalidParams("The _meta field progressToken must be a string or a number")
 	}
-	meta.ProgressToken = fields.ProgressToken
+	meta.ProgressToken, meta.IdempotencyKey = fields.ProgressToken, fields.Idempotency
 	meta.Tasks, meta.Forms = declaresTasks(fields.Capabilities), declaresForms(fields.Capabilities)
 	var traceparent string
 	if decodeString(fields.Traceparent, &traceparent) {
@@ -93,6 +98,27 @@ func declaresTasks(capabilities json.RawMessage) bool {
 func validProgressToken(raw json.RawMessage) bool {
 	k := kindOf(raw)
 	return k == kindString || k == '-' || (k >= '0' && k <= '9')
+}
+
+// maxIdempotencyKey is the most characters that an idempotency key may have.
+const maxIdempotencyKey = 256
+
+// ReadIdempotencyKey reads what a call has under MetaIdempotencyKey; nil is no key. Keys are of visible ASCII characters, so that
+// two that look the same are the same. Any other is refused: a caller that relies on its key must not find it ignored.
+func ReadIdempotencyKey(raw json.RawMessage) (string, error) {
+	if raw == nil {
+		return "", nil
+	}
+	var key string
+	ok := decodeString(raw, &key) && key != "" && len(key) <= maxIdempotencyKey
+	for _, c := range []byte(key) {
+		ok = ok && c > ' ' && c <= '~'
+	}
+	if !ok {
+		return "", InvalidParams("The _meta field %s must be a string of 1 to %d visible ASCII characters",
+			MetaIdempotencyKey, maxIdempotencyKey)
+	}
+	return key, nil
 }
 
 var traceparentFormat = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)

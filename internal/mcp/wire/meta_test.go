@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 )
 
@@ -90,6 +92,30 @@ func TestDeclaresForms(t *testing.T) {
 	} {
 		if got := declaresForms(json.RawMessage(capabilities)); got != want {
 			t.Errorf("%s: got %v, want %v", capabilities, got, want)
+		}
+	}
+}
+
+// A20: keys that could be mistaken for one another, or fill the log, are none.
+func TestReadIdempotencyKey(t *testing.T) {
+	long := strings.Repeat("x", 256)
+	for raw, want := range map[string]string{
+		`"order-7"`: "order-7", `"a\u0062"`: "ab", `"~!{}"`: "~!{}", `"` + long + `"`: long,
+	} {
+		if key, err := ReadIdempotencyKey(json.RawMessage(raw)); key != want || err != nil {
+			t.Errorf("%.20s: got %q, %v", raw, key, err)
+		}
+	}
+	if key, err := ReadIdempotencyKey(nil); key != "" || err != nil {
+		t.Errorf("none: got %q, %v", key, err)
+	}
+	for _, raw := range []string{
+		`""`, `null`, `7`, `{}`, `["a"]`, `"a b"`, `" a"`, `"a\n"`, `"a\u0000"`, `"\u007f"`, `"schön"`, `"` + long + `x"`,
+		`"` + strings.Repeat("x", 10_000) + `"`,
+	} {
+		_, err := ReadIdempotencyKey(json.RawMessage(raw))
+		if e := (*Error)(nil); !errors.As(err, &e) || e.Code != CodeInvalidParams {
+			t.Errorf("%.20s: got %v", raw, err)
 		}
 	}
 }

@@ -19,6 +19,9 @@ const (
 	cancel   = `{"by":"agent","at":` + someTime + `}`
 )
 
+// idempotency has hashes of the right form.
+var idempotency = `{"keyHash":"` + strings.Repeat("0", 64) + `","argumentsHash":"` + strings.Repeat("f", 64) + `"}`
+
 // step is one merge patch, of spec or, through the subresource, of status.
 type step struct{ spec, status string }
 
@@ -55,6 +58,7 @@ func TestTaskRules(t *testing.T) {
 		"traceparent":          {nil, step{spec: `{"traceparent":"00"}`}, "spec.traceparent is immutable"},
 		"call answers":         {nil, step{spec: `{"callAnswers":{"sure":` + answer + `}}`}, "spec.callAnswers is immutable"},
 		"questions' deadline":  {nil, step{spec: `{"questionsDeadline":"1h"}`}, "spec.questionsDeadline is immutable"},
+		"idempotency":          {nil, step{spec: `{"idempotency":` + idempotency + `}`}, "spec.idempotency is immutable"},
 		"cancel":               {nil, cancelled, ""},
 		"cancel again":         {[]step{cancelled}, step{spec: `{"cancel":{"by":"somebody else"}}`}, "cannot be changed or taken back"},
 		"cancel taken back":    {[]step{cancelled}, step{spec: `{"cancel":null}`}, "cannot be changed or taken back"},
@@ -110,6 +114,26 @@ func TestCallAnswers(t *testing.T) {
 	refused(t, step{spec: `{"callAnswers":{"sure":{"action":"decline"}}}`}.apply(t, task), "spec.callAnswers is immutable")
 	refused(t, step{spec: `{"callAnswers":null}`}.apply(t, task), "spec.callAnswers is immutable")
 	refused(t, step{spec: `{"questionsDeadline":null}`}.apply(t, task), "spec.questionsDeadline is immutable")
+	refused(t, step{spec: `{"cancel":` + cancel + `}`}.apply(t, task), "")
+}
+
+// TestIdempotency: what a call's key became stays as it is.
+func TestIdempotency(t *testing.T) {
+	needCluster(t)
+	hash := strings.Repeat("0123456789abcdef", 4)
+	keyed := func(keyHash string) *v1alpha1.MCPTask {
+		return newTask(func(task *v1alpha1.MCPTask) {
+			task.Spec.Idempotency = &v1alpha1.Idempotency{KeyHash: keyHash, ArgumentsHash: hash}
+		})
+	}
+	refused(t, cluster.Create(t.Context(), keyed("a key")), "spec.idempotency.keyHash")
+	task := keyed(hash)
+	if err := cluster.Create(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	other := step{spec: `{"idempotency":{"argumentsHash":"` + strings.Repeat("0", 64) + `"}}`}
+	refused(t, other.apply(t, task), "spec.idempotency is immutable")
+	refused(t, step{spec: `{"idempotency":null}`}.apply(t, task), "spec.idempotency is immutable")
 	refused(t, step{spec: `{"cancel":` + cancel + `}`}.apply(t, task), "")
 }
 

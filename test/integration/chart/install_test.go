@@ -103,7 +103,11 @@ func TestUpgradeAndUninstall_B34(t *testing.T) {
 		t.Fatal("the older CRD knows the field that it should not: the test tests nothing")
 	}
 
+	fillSecret(t, cluster, "filled by the endpoint")
 	install(chartDir)
+	if got := endpointSecret(t, cluster).Data["seed"]; string(got) != "filled by the endpoint" {
+		t.Errorf("the upgrade left %q of what the endpoint had put into its Secret", got)
+	}
 	eventually(t, "the new field is kept", func(ctx context.Context) (bool, error) {
 		if err := cluster.Get(ctx, key, tool); err != nil {
 			return false, err
@@ -125,6 +129,27 @@ func TestUpgradeAndUninstall_B34(t *testing.T) {
 	}
 
 	install(chartDir) // what an uninstall leaves does not stand in the way
+}
+
+// endpointSecret is the Secret that the chart makes and the endpoint fills.
+func endpointSecret(t *testing.T, cluster *kube.Cluster) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: namespace, Name: release + "-mcptasks-endpoint"}
+	if err := cluster.Get(t.Context(), key, secret); err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+// fillSecret does what the endpoint does when it starts.
+func fillSecret(t *testing.T, cluster *kube.Cluster, seed string) {
+	t.Helper()
+	secret := endpointSecret(t, cluster)
+	secret.Data = map[string][]byte{"seed": []byte(seed)}
+	if err := cluster.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // olderChart is the chart as it may have been before MCPTool had spec.title.

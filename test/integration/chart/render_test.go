@@ -19,7 +19,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestObjects: everything that is installed, and nothing that holds a secret.
+// TestObjects: everything that is installed.
 func TestObjects(t *testing.T) {
 	want := []string{
 		"ClusterRole/chart-test-mcptasks-controller",
@@ -35,7 +35,10 @@ func TestObjects(t *testing.T) {
 		"PodDisruptionBudget/chart-test-mcptasks-controller",
 		"PodDisruptionBudget/chart-test-mcptasks-endpoint",
 		"Role/chart-test-mcptasks-controller",
+		"Role/chart-test-mcptasks-endpoint-secret",
 		"RoleBinding/chart-test-mcptasks-controller",
+		"RoleBinding/chart-test-mcptasks-endpoint-secret",
+		"Secret/chart-test-mcptasks-endpoint",
 		"Service/chart-test-mcptasks-endpoint",
 		"ServiceAccount/chart-test-mcptasks-controller",
 		"ServiceAccount/chart-test-mcptasks-endpoint",
@@ -116,6 +119,7 @@ func TestArguments(t *testing.T) {
 		}},
 		"endpoint": {"endpoint", nil, []string{
 			"endpoint", "--log-level=info", "--log-format=json", "--catalog-namespace=" + namespace, "--audience=mcptasks",
+			"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint",
 		}},
 		"all values": {
 			"endpoint",
@@ -125,6 +129,7 @@ func TestArguments(t *testing.T) {
 			},
 			[]string{
 				"endpoint", "--log-level=debug", "--log-format=text", "--catalog-namespace=tools", "--audience=here",
+				"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint",
 				"--allowed-origins=https://a.example,http://localhost:3000", "--insecure-anonymous=team-a",
 			},
 		},
@@ -142,6 +147,23 @@ func TestArguments(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSecretIsEmpty: the chart neither makes a secret, which would be another with each rendering, nor touches what the endpoint
+// has put there, and the endpoint may read and write this Secret and no other.
+func TestSecretIsEmpty(t *testing.T) {
+	objects := render(t)
+	secret := objects["Secret/chart-test-mcptasks-endpoint"].Object
+	if secret["data"] != nil || secret["stringData"] != nil {
+		t.Errorf("got %v", secret)
+	}
+	want := []any{map[string]any{
+		"apiGroups": []any{""}, "resources": []any{"secrets"}, "resourceNames": []any{"chart-test-mcptasks-endpoint"},
+		"verbs": []any{"get", "update"},
+	}}
+	if diff := cmp.Diff(want, objects["Role/chart-test-mcptasks-endpoint-secret"].Object["rules"]); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/task"
+)
+
+// ErrKeyReused is the answer to a call whose idempotency key belongs to a call with other arguments.
+var ErrKeyReused = errors.New("the idempotency key belongs to a call with other arguments")
+
+// ErrNoKeys is the answer to a call with an idempotency key where the Store was made without NameKey.
+var ErrNoKeys = errors.New("idempotency keys are not supported")
+
+// identity is what tells a repeated call from another.
+type identity struct {
+	id string
+	v1alpha1.Idempotency
+}
+
+// identify derives a call's task id from its idempotency key, so that the API server itself lets only one of many equal calls
+// become a task, whichever replicas they reach. The key of the store keeps ids unguessable for those who know everything else.
+func (s *Store) identify(scope Scope, call Call) (identity, error) {
+	if len(s.nameKey) == 0 {
+		return identity{}, ErrNoKeys
+	}
+	parts := []string{
+		scope.Namespace, scope.Owner.Issuer, scope.Owner.Subject, call.Tool.Namespace, call.Tool.Name, call.IdempotencyKey,
+	}
+	id, err := task.NewID(bytes.NewReader(s.mac("task id", parts)))
+	if err != nil {
+		return identity{}, err
+	}
+	arguments, err := hashArguments(call)
+	if err != nil {
+		return identity{}, err
+	}
+	return identity{id, v1alpha1.Idempotency{KeyHash: hex.EncodeToString(s.mac("key hash", parts)), ArgumentsHash: arguments}}, nil
+}
+
+// mac is a keyed hash of the parts for one use: the hash on the record must not be the one in the name.
+func (s *Store) mac(use string, parts []string) []byte {
+	mac := hmac.New(sha256.New, s.nameKey)
+	for _, part := range append([]string{use}, parts...) {
+		// The lengths keep different parts from looking alike.
+		_ = binary.Write(mac, binary.BigEndian, uint64(len(part)))
+		_, _ = mac.Write([]byte(part))
+	}
+	return mac.Sum(nil)
+}
+
+// hashArguments hashes what a call says, without regard for the order of members, white space and the spelling of strings.
+// Numbers count as they are written: 1 and 1.0 differ, as they may for the tool.
+func hashArguments(call Call) (string, error) {
+	said := map[string]any{}
+	add := func(name, document string) error {
+		var value any
+		decoder := json.NewDecoder(bytes.NewReader([]byte(document)))
+		decoder.UseNumber()
+		if err := decoder.Decode(&value); err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		said[name] = value
+		return nil
+	}
+	if err := add("arguments", call.Arguments); err != nil {
+		return "", err
+	}
+	for key, answer := range call.Answers {
+		content := answer.Content
+		if content == "" {
+			content = "null"
+		}
+		if err := add("answer "+string(answer.Action)+" "+key, content); err != nil {
+			return "", err
+		}
+	}
+	canonical, err := json.Marshal(said) // sorts members
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.Sum256(canonical)
+	return hex.EncodeToString(hash[:]), nil
+}
+
+// creates is how often Create tries with a key: more than once only if the task of an earlier call goes away in between.
+const creates = 3
+
+// createOnce creates t, or returns the task that an equal call became before. Whatever the API server says to the create counts
+// only if there is no such task: a full quota, for one, may be full of it.
+func (s *Store) createOnce(ctx context.Context, t *v1alpha1.MCPTask) (*v1alpha1.MCPTask, error) {
+	for try := 1; ; try++ {
+		err := s.client.Create(ctx, t)
+		if err == nil {
+			return t, nil
+		}
+		found := &v1alpha1.MCPTask{}
+		readError := s.live.Get(ctx, client.ObjectKeyFromObject(t), found)
+		switch {
+		case readError == nil:
+			return s.sameCall(t, found)
+		case !apierrors.IsNotFound(readError):
+			return nil, fmt.Errorf("read task %s: %w", t.Name, readError)
+		case !apierrors.IsAlreadyExists(err) || try == creates:
+			return nil, err
+		}
+	}
+}
+
+// sameCall returns found where it stems from the same call as t.
+func (s *Store) sameCall(t, found *v1alpha1.MCPTask) (*v1alpha1.MCPTask, error) {
+	mine, theirs := t.Spec.Idempotency, found.Spec.Idempotency
+	switch {
+	case found.Spec.Owner != t.Spec.Owner || theirs == nil || theirs.KeyHash != mine.KeyHash:
+		return nil, fmt.Errorf("task %s has the name of a call that it does not stem from", t.Name)
+	case theirs.ArgumentsHash != mine.ArgumentsHash:
+		return nil, ErrKeyReused
+	default:
+		return found, nil
+	}
+}
