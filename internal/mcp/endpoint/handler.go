@@ -52,7 +52,7 @@ type Options struct {
 	// NameKey, which all replicas share, makes calls with idempotency keys possible; empty: they are refused.
 	NameKey []byte
 	// StateKey, 32 bytes that all replicas share, seals what clients carry from one round of questions to the next; empty: this
-	// process makes one up, and no other can go on with what it has asked.
+	// process makes one up, and a call with a second round has to come back to it.
 	StateKey []byte
 	// Version is the version of the program.
 	Version string

@@ -60,7 +60,7 @@ func (h *Handler) callTool(e *exchange) {
 		answer.succeed(struct {
 			wire.ResultHeader
 			InputRequests map[string]task.InputRequest `json:"inputRequests"`
-			RequestState  string                       `json:"requestState"`
+			RequestState  string                       `json:"requestState,omitempty"`
 		}{h.Server.InputRequired(), outcome.InputRequests, outcome.RequestState})
 	case outcome.Task != nil:
 		answer.succeed(struct {

@@ -72,7 +72,10 @@ func (s *Service) consult(
 		if err := c.ask(plan.Questions, tool.Questions, call); err != nil || c.outcome == nil {
 			return c, err
 		}
-		c.outcome.RequestState, err = s.states.Seal(belongs, c.answers)
+		// A state without answers only ties the client to this very call. It is not worth tying it to this replica, too.
+		if s.states.Shared() || len(c.answers) > 0 {
+			c.outcome.RequestState, err = s.states.Seal(belongs, c.answers)
+		}
 		return c, err
 	}
 }

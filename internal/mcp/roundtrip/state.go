@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -48,15 +49,36 @@ type Call struct {
 
 // Sealer seals and opens states. It is safe for concurrent use.
 type Sealer struct {
-	aead  cipher.AEAD
-	clock clock.PassiveClock
+	aead   cipher.AEAD
+	clock  clock.PassiveClock
+	shared bool
 }
 
-// NewSealer makes a Sealer from a key of 32 bytes, which all replicas must share.
+// keySize is the length of a key in bytes.
+const keySize = 32
+
+// NewSealer makes a Sealer from a key of 32 bytes, which all replicas share.
 func NewSealer(key []byte, clock clock.PassiveClock) (*Sealer, error) {
-	const size = 32
-	if len(key) != size {
-		return nil, fmt.Errorf("the key for request states has %d bytes, not %d", len(key), size)
+	s, err := newSealer(key, clock)
+	if err == nil {
+		s.shared = true
+	}
+	return s, err
+}
+
+// NewLocalSealer makes a Sealer with a key of its own: its states are good until the process ends, and at this replica only.
+func NewLocalSealer(clock clock.PassiveClock) (*Sealer, error) {
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key) // never fails
+	return newSealer(key, clock)
+}
+
+// Shared reports whether other replicas can open the states, too.
+func (s *Sealer) Shared() bool { return s.shared }
+
+func newSealer(key []byte, clock clock.PassiveClock) (*Sealer, error) {
+	if len(key) != keySize {
+		return nil, fmt.Errorf("the key for request states has %d bytes, not %d", len(key), keySize)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {

@@ -18,7 +18,7 @@ var (
 	key = bytes.Repeat([]byte("k"), 32)
 )
 
-func newSealer(t *testing.T, key []byte) (*Sealer, *testclock.FakePassiveClock) {
+func sealer(t *testing.T, key []byte) (*Sealer, *testclock.FakePassiveClock) {
 	t.Helper()
 	clock := testclock.NewFakePassiveClock(now)
 	s, err := NewSealer(key, clock)
@@ -45,7 +45,7 @@ var answers = map[string]v1alpha1.Answer{
 
 // S-93: whatever is not exactly what was given out, for the very same call, is refused.
 func TestOpen(t *testing.T) {
-	s, clock := newSealer(t, key)
+	s, clock := sealer(t, key)
 	state, err := s.Seal(aCall(), answers)
 	if err != nil {
 		t.Fatal(err)
@@ -56,12 +56,12 @@ func TestOpen(t *testing.T) {
 	if again, err := s.Seal(aCall(), answers); err != nil || again == state {
 		t.Errorf("sealed again it is the same (%v)", err)
 	}
-	other, _ := newSealer(t, bytes.Repeat([]byte("o"), 32))
+	other, _ := sealer(t, bytes.Repeat([]byte("o"), 32))
 	foreign, err := other.Seal(aCall(), answers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	replica, _ := newSealer(t, key)
+	replica, _ := sealer(t, key)
 	for _, tt := range []struct {
 		name  string
 		s     *Sealer
@@ -113,7 +113,7 @@ func TestOpen(t *testing.T) {
 
 // Every single character counts.
 func TestOpenTampered(t *testing.T) {
-	s, _ := newSealer(t, key)
+	s, _ := sealer(t, key)
 	state, err := s.Seal(aCall(), answers)
 	if err != nil {
 		t.Fatal(err)
@@ -126,6 +126,28 @@ func TestOpenTampered(t *testing.T) {
 		if _, err := s.Open(aCall(), string(tampered)); !errors.Is(err, ErrState) {
 			t.Errorf("with another character %d of %d: %v", i, len(state), err)
 		}
+	}
+}
+
+func TestLocalSealersKeepToThemselves(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(now)
+	var sealers [2]*Sealer
+	for i := range sealers {
+		s, err := NewLocalSealer(clock)
+		if err != nil || s.Shared() {
+			t.Fatalf("shared (%v)", err)
+		}
+		sealers[i] = s
+	}
+	state, err := sealers[0].Seal(aCall(), answers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sealers[0].Open(aCall(), state); err != nil {
+		t.Error(err)
+	}
+	if _, err := sealers[1].Open(aCall(), state); !errors.Is(err, ErrState) {
+		t.Errorf("another process opens it: %v", err)
 	}
 }
 
