@@ -22,7 +22,7 @@ func TestWithoutOutput(t *testing.T) {
 		},
 		{
 			"an error keeps its reason",
-			Verdict{State: v1alpha1.StateCompleted, Reason: v1alpha1.ReasonToolError, Message: "The tool exited with code 3.", Result: "OUTPUT"},
+			Verdict{State: v1alpha1.StateCompleted, Reason: v1alpha1.ReasonToolError, Message: "It exited with code 3.", Result: "OUTPUT"},
 			v1alpha1.ReasonToolError, "exited with code 3",
 		},
 		{
