@@ -116,11 +116,13 @@ type MCPTaskSpec struct {
 type Idempotency struct {
 	// keyHash is a keyed hash of tenant, owner, tool and the caller's key, in hexadecimal.
 	// +required
+	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	KeyHash string `json:"keyHash"`
 	// argumentsHash is the SHA-256 hash of arguments and callAnswers in canonical form (members sorted, no white space, numbers as
 	// they were written), in hexadecimal. A call with the same key and another hash is refused.
 	// +required
+	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	ArgumentsHash string `json:"argumentsHash"`
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/mcptasks/mcptasks/internal/task"
 )
 
-// TestEvents of tasks that ended: on a real API server a namespace that ends takes its tasks with it in no order that a test could
-// rely on.
+// TestEvents of tasks that ended: on a real API server a namespace that ends takes its tasks with it in no order that a test
+// could rely on.
 func TestEvents(t *testing.T) {
 	now := metav1.Now()
 	c := &taskController{client: fake.NewClientBuilder().WithObjects(

@@ -37,7 +37,9 @@ type Seed struct {
 
 // Ensure reads the seed from a Secret, which it fills from random if it is empty; of several that do so at once, one wins and all
 // return the same seed. It never makes the Secret, so that it needs rights to this one only, and never replaces a seed.
-func Ensure(ctx context.Context, reader client.Reader, writer client.Writer, name types.NamespacedName, random io.Reader) (Seed, error) {
+func Ensure(
+	ctx context.Context, reader client.Reader, writer client.Writer, name types.NamespacedName, random io.Reader,
+) (Seed, error) {
 	if random == nil {
 		random = rand.Reader
 	}
@@ -66,7 +68,8 @@ func Ensure(ctx context.Context, reader client.Reader, writer client.Writer, nam
 	case err != nil:
 		return Seed{}, fmt.Errorf("read or fill the Secret %s: %w", name, err)
 	case len(seed) < size:
-		return Seed{}, fmt.Errorf("the entry %q of the Secret %s has less than %d bytes; remove it to have a new one made", entry, name, size)
+		return Seed{}, fmt.Errorf("the entry %q of the Secret %s has less than %d bytes; remove it to have a new one made",
+			entry, name, size)
 	}
 	return Seed{seed}, nil
 }
