@@ -39,6 +39,8 @@ type endpointOptions struct {
 	anonymousNamespace string
 	lenientName        bool
 	keySecret          string
+	requestsPerSecond  float64
+	burst              int
 }
 
 func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
@@ -54,15 +56,20 @@ func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
 		"let everybody in WITHOUT A TOKEN, as a caller of this tenant namespace; for a laptop")
 	flags.BoolVar(&o.lenientName, "lenient-mcp-name", false,
 		"accept tasks/get, tasks/update and tasks/cancel without the header Mcp-Name; a wrong one is always refused")
+	flags.Float64Var(&o.requestsPerSecond, "caller-rate", 100,
+		"requests a second that each caller may send to this replica, polls included; 0 for any number")
+	flags.IntVar(&o.burst, "caller-burst", 500, "requests that each caller may send at once after a pause")
 	flags.StringVar(&o.keySecret, "key-secret", "",
 		"NAMESPACE/NAME of an existing Secret that all replicas share, filled at the first start; without it, calls with an "+
-			"idempotency key are refused")
+			"idempotency key are refused, and several rounds of questions have to reach the same replica")
 }
 
 func (o *endpointOptions) validate() error {
 	switch {
 	case o.catalogNamespace == "":
 		return errors.New("--catalog-namespace or the environment variable POD_NAMESPACE is needed")
+	case o.requestsPerSecond < 0 || o.burst < 1:
+		return errors.New("--caller-rate must not be negative, and --caller-burst at least 1")
 	case o.keySecret != "" && !validReference(o.keySecret):
 		return fmt.Errorf("--key-secret must be NAMESPACE/NAME of a Secret, not %q", o.keySecret)
 	case o.audience == "":
@@ -121,7 +128,7 @@ func runEndpoint(ctx context.Context, o endpointOptions) error {
 	if err != nil {
 		return fmt.Errorf("set up the endpoint: %w", err)
 	}
-	nameKey, err := o.nameKey(ctx, mgr)
+	shared, err := o.sharedKeys(ctx, mgr)
 	if err != nil {
 		return fmt.Errorf("set up the endpoint: %w", err)
 	}
@@ -135,7 +142,10 @@ func runEndpoint(ctx context.Context, o endpointOptions) error {
 			AllowedOrigins:     o.allowedOrigins,
 			AnonymousNamespace: o.anonymousNamespace,
 			LenientName:        o.lenientName,
-			NameKey:            nameKey,
+			NameKey:            shared.name,
+			StateKey:           shared.state,
+			RequestsPerSecond:  o.requestsPerSecond,
+			Burst:              o.burst,
 			Loopback:           listensOnLoopback(o.address),
 			Version:            version.String(),
 		}, metrics.Registry, logger)
@@ -158,10 +168,17 @@ func runEndpoint(ctx context.Context, o endpointOptions) error {
 	return nil
 }
 
-// nameKey returns the key that task ids follow from where calls carry idempotency keys; nil where that is switched off.
-func (o *endpointOptions) nameKey(ctx context.Context, mgr ctrl.Manager) ([]byte, error) {
+// sharedKeys are what the replicas have in common; nil where there is no Secret to share them by.
+type sharedKeys struct {
+	// name is what the task ids of calls with idempotency keys follow from.
+	name []byte
+	// state seals what a client carries from one round of questions to the next.
+	state []byte
+}
+
+func (o *endpointOptions) sharedKeys(ctx context.Context, mgr ctrl.Manager) (shared sharedKeys, err error) {
 	if o.keySecret == "" {
-		return nil, nil
+		return sharedKeys{}, nil
 	}
 	const patience = 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -169,9 +186,13 @@ func (o *endpointOptions) nameKey(ctx context.Context, mgr ctrl.Manager) ([]byte
 	namespace, name, _ := strings.Cut(o.keySecret, "/")
 	seed, err := keys.Ensure(ctx, mgr.GetAPIReader(), mgr.GetClient(), types.NamespacedName{Namespace: namespace, Name: name}, nil)
 	if err != nil {
-		return nil, err
+		return sharedKeys{}, err
 	}
-	return seed.Key("task names")
+	if shared.name, err = seed.Key("task names"); err != nil {
+		return sharedKeys{}, err
+	}
+	shared.state, err = seed.Key("request states")
+	return shared, err
 }
 
 // listensOnLoopback reports whether only this machine can reach an address.

@@ -54,6 +54,10 @@ type Options struct {
 	// StateKey, 32 bytes that all replicas share, seals what clients carry from one round of questions to the next; empty: this
 	// process makes one up, and a call with a second round has to come back to it.
 	StateKey []byte
+	// RequestsPerSecond is how many requests each caller may send a second; 0: any number.
+	RequestsPerSecond float64
+	// Burst is how many of them each caller may send at once after a pause.
+	Burst int
 	// Version is the version of the program.
 	Version string
 }
@@ -70,6 +74,14 @@ type Cluster struct {
 	Health *store.Health
 	// Clock tells the time. Default: the real one.
 	Clock clock.WithTickerAndDelayedExecution
+}
+
+// now is the clock.
+func (c Cluster) now() clock.PassiveClock {
+	if c.Clock == nil {
+		return clock.RealClock{}
+	}
+	return c.Clock
 }
 
 // CacheOptions describes all that the endpoint keeps in memory of a cluster.
@@ -137,8 +149,9 @@ func NewHandler(
 		Logger:       logger,
 	})
 
+	limiter := guard.NewLimiter(options.RequestsPerSecond, options.Burst, cluster.now())
 	mux := http.NewServeMux()
-	mux.Handle(Path, guard.PostOnly(guard.Authenticate(logger, authenticator, protocol)))
+	mux.Handle(Path, guard.PostOnly(guard.Authenticate(logger, authenticator, guard.Limit(limiter, protocol))))
 	mux.Handle("/", guard.NotFound(Path))
 	return guard.Recover(logger, guard.Observe(logger, metrics, guard.CheckOrigin(origins, mux))), nil
 }

@@ -119,17 +119,18 @@ func TestArguments(t *testing.T) {
 		}},
 		"endpoint": {"endpoint", nil, []string{
 			"endpoint", "--log-level=info", "--log-format=json", "--catalog-namespace=" + namespace, "--audience=mcptasks",
-			"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint",
+			"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint", "--caller-rate=100", "--caller-burst=500",
 		}},
 		"all values": {
 			"endpoint",
 			[]string{
 				"log.level=debug", "log.format=text", "catalogNamespace=tools", "endpoint.audience=here",
 				"endpoint.allowedOrigins={https://a.example,http://localhost:3000}", "endpoint.insecureAnonymous=team-a",
+				"endpoint.callerLimit.rate=0", "endpoint.callerLimit.burst=7",
 			},
 			[]string{
 				"endpoint", "--log-level=debug", "--log-format=text", "--catalog-namespace=tools", "--audience=here",
-				"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint",
+				"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint", "--caller-rate=0", "--caller-burst=7",
 				"--allowed-origins=https://a.example,http://localhost:3000", "--insecure-anonymous=team-a",
 			},
 		},
@@ -188,6 +189,7 @@ func TestValuesSchema(t *testing.T) {
 		"endpoint.allowedOrigins={https://a.example/path}": "/endpoint/allowedOrigins/0",
 		"endpoint.service.type=Headless":                   "/endpoint/service/type",
 		"endpoint.terminationGracePeriodSeconds=5":         "/endpoint/terminationGracePeriodSeconds",
+		"endpoint.callerLimit.burst=0":                     "/endpoint/callerLimit/burst",
 		"log.level=loud":                                   "/log/level",
 		"image.pullPolicy=Sometimes":                       "/image/pullPolicy",
 	} {
