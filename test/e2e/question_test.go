@@ -148,6 +148,40 @@ func TestProtocolQuestionsOfACall(t *testing.T) {
 	}
 }
 
+// TestProtocolQuestionsInRounds asks twice before there is a task, each time at another replica.
+func TestProtocolQuestionsInRounds(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t)
+	b := tool("greet", "greet", "--name=$(MCP_ANSWER_WHO_NAME) from $(MCP_ANSWER_WHERE_PLACE)").
+		asking("who", v1alpha1.AskCall, "name string").asking("where", v1alpha1.AskCall, "place string")
+	b.tool.Spec.Questions[1].Message = "'Where is ' + answers.who.name + ' from?'"
+	x.offer(b)
+	clients := x.replicas(2)
+	first, err := askable(clients[0]).CallTool(x.ctx, "greet", nil)
+	x.must(err)
+	second, err := askable(clients[1]).CallAgain(x.ctx, "greet", nil, first,
+		map[string]any{"who": mcpclient.Accept(map[string]any{"name": "Ann"})})
+	x.must(err)
+	if asked := string(second.InputRequests["where"]); !strings.Contains(asked, "Where is Ann from?") {
+		t.Fatalf("the second round asks %+v", second)
+	}
+	x.wantNothing()
+	answer := map[string]any{"where": mcpclient.Accept(map[string]any{"place": "Ulm"})}
+	second.RequestState += "x"
+	if _, err := clients[0].CallAgain(x.ctx, "greet", nil, second, answer); err == nil || !strings.Contains(err.Error(), "-32602") {
+		t.Errorf("a state that was tampered with got %v", err)
+	}
+	second.RequestState = strings.TrimSuffix(second.RequestState, "x")
+	last, err := clients[0].CallAgain(x.ctx, "greet", nil, second, answer)
+	x.must(err)
+	if last.Task == nil {
+		t.Fatalf("the third call was answered with %+v", last)
+	}
+	if task := x.wait(clients[1], last.Task.TaskID); task.Result == nil || task.Result.Text() != "Hello, Ann from Ulm!" {
+		t.Errorf("the task is %s (%s), result %+v", task.Status, task.StatusMessage, task.Result)
+	}
+}
+
 // TestProtocolQuestionsOutliveEverything ends controller and endpoint while a task waits for its answer. It does not run in
 // parallel: the other tests could not tell its kills from faults.
 func TestProtocolQuestionsOutliveEverything(t *testing.T) {

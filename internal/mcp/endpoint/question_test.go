@@ -230,7 +230,8 @@ func TestAskedAndWaitedFor(t *testing.T) {
 	if got := outcome(c.CallTool(t.Context(), "inquirer", nil)); got != "asked sure" {
 		t.Fatalf("got %s", got)
 	}
-	if got := outcome(c.CallAgain(t.Context(), "inquirer", nil, &mcpclient.Call{}, map[string]any{"sure": yes})); got != "result: done" {
+	again, err := c.CallAgain(t.Context(), "inquirer", nil, &mcpclient.Call{}, map[string]any{"sure": yes})
+	if got := outcome(again, err); got != "result: done" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -275,7 +276,8 @@ func TestRoundsOfQuestions(t *testing.T) {
 	if got := outcome(second, err); got != "asked second" {
 		t.Fatalf("got %s", got)
 	}
-	if !strings.HasPrefix(first.RequestState, "v1.") || first.RequestState == second.RequestState || !strings.Contains(string(second.InputRequests["second"]), "First was true") {
+	if !strings.HasPrefix(first.RequestState, "v1.") || first.RequestState == second.RequestState ||
+		!strings.Contains(string(second.InputRequests["second"]), "First was true") {
 		t.Errorf("got %+v after %+v", second, first)
 	}
 	answer := map[string]any{"second": yes}
