@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// readTimeout is how long one read of a log may take.
-	readTimeout = 30 * time.Second
+	// readTimeout is how long one read of a log may take. A node that does not answer keeps a worker busy for so long.
+	readTimeout = 10 * time.Second
 	// patience is how long a log that cannot be read is tried again, before the task ends without it.
 	patience = time.Minute
 )

@@ -33,7 +33,7 @@ type taskController struct {
 	// blueprints has the tools with questions that were needed last.
 	blueprints *blueprints
 	written    ledger
-	// released has the UIDs of the finished tasks whose Jobs were let go, until the cache shows it.
+	// released has the UIDs of the finished tasks whose Jobs were let go, by the tasks' names, until the cache shows it.
 	released sync.Map
 }
 
@@ -86,6 +86,7 @@ func (c *taskController) pass(ctx context.Context, key client.ObjectKey) (time.D
 	t := &v1alpha1.MCPTask{}
 	if err := c.client.Get(ctx, key, t); err != nil {
 		c.written.forget(key)
+		c.released.Delete(key)
 		return 0, client.IgnoreNotFound(err)
 	}
 	t = c.written.newest(t)

@@ -25,12 +25,12 @@ const leftoverGrace = 30 * time.Second
 // Containers that something injected into the pod and that do not end by themselves would keep the pod running until its
 // deadline. The Job's own deadline is set to end them; the task is not touched by that, it has ended.
 func (c *taskController) finish(ctx context.Context, o *task.Observation) error {
-	j := o.Job
+	j, key := o.Job, client.ObjectKeyFromObject(o.Task)
 	if j == nil || j.DeletionTimestamp != nil || o.Stopped || j.Spec.TTLSecondsAfterFinished != nil {
-		c.released.Delete(o.Task.UID)
+		c.released.Delete(key)
 		return nil
 	}
-	if _, done := c.released.Load(o.Task.UID); done {
+	if of, done := c.released.Load(key); done && of == o.Task.UID {
 		return nil // The cache does not show it yet.
 	}
 	spec := map[string]any{"ttlSecondsAfterFinished": wholeSeconds(o.Task.Spec.Execution.Retention.Job.Duration)}
@@ -46,7 +46,7 @@ func (c *taskController) finish(ctx context.Context, o *task.Observation) error 
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("set how long the Job is kept: %w", err)
 	}
-	c.released.Store(o.Task.UID, struct{}{})
+	c.released.Store(key, o.Task.UID)
 	return nil
 }
 
