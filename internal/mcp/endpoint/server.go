@@ -58,8 +58,8 @@ func (s *Server) Ready(*http.Request) error {
 
 // Start serves until ctx ends and the requests in flight have been answered.
 func (s *Server) Start(ctx context.Context) error {
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", s.Address)
+	config := net.ListenConfig{Control: noticeLoss}
+	listener, err := config.Listen(ctx, "tcp", s.Address)
 	if err != nil {
 		return fmt.Errorf("listen for MCP requests: %w", err)
 	}
