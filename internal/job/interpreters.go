@@ -17,6 +17,8 @@ type interpreter struct {
 	valuesLong []string
 	// operand: the first argument that is no option is code, unless an option has named a file of it.
 	operand bool
+	// remote: the first argument that is no option says where, and all behind it is code there.
+	remote bool
 	// fileOption is the letter of that option; it is one of values.
 	fileOption string
 	// bundled: letters behind the one for code are further options, as with sh -ce, and not the code.
@@ -39,6 +41,7 @@ var (
 	awk    = &interpreter{code: "e", codeLong: []string{"source"}, values: "vFf", operand: true, fileOption: "f"}
 	sed    = &interpreter{code: "e", codeLong: []string{"expression"}, values: "f", fileOption: "f", operand: true, late: true}
 	su     = &interpreter{code: "c", codeLong: []string{"command"}, late: true}
+	ssh    = &interpreter{values: "BbcDEeFIiJLlmOopQRSWw", remote: true}
 	psql   = &interpreter{code: "c", codeLong: []string{"command"}, late: true}
 	mysql  = &interpreter{code: "e", codeLong: []string{"execute"}, late: true}
 )
@@ -51,7 +54,7 @@ var interpreters = map[string]*interpreter{
 	"sh": shell, "bash": shell, "ash": shell, "dash": shell, "zsh": shell, "ksh": shell, "mksh": shell, "rbash": shell,
 	"fish": shell, "python": python, "pypy": python, "perl": perl, "ruby": ruby, "node": node, "nodejs": node, "bun": node,
 	"php": php, "lua": lua, "luajit": lua, "pwsh": pwsh, "powershell": pwsh, "awk": awk, "gawk": awk, "mawk": awk, "nawk": awk,
-	"sed": sed, "su": su, "runuser": su, "psql": psql, "mysql": mysql, "mariadb": mysql,
+	"sed": sed, "ssh": ssh, "su": su, "runuser": su, "psql": psql, "mysql": mysql, "mariadb": mysql,
 }
 
 // interpreterOf is the interpreter that a program's name or path stands for, or nil.
@@ -113,6 +116,9 @@ func (p *interpreter) mark(args []string, roles []role) {
 			wanted = wanted && !strings.HasSuffix(args[i], p.fileOption)
 			i++
 		case operand:
+			for j := i + 1; p.remote && j < len(roles); j++ {
+				roles[j] = roleCode
+			}
 			if wanted && code(i) || !p.late {
 				return
 			}
