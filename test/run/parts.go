@@ -137,16 +137,28 @@ func unit(ctx context.Context, s *session) error {
 		return err
 	}
 	for _, module := range append([]string{s.Root}, nested...) {
-		out, listErr := s.capture(ctx, "go", "-C", module, "list", "./...")
+		packages, listErr := s.packages(ctx, module)
 		if listErr != nil {
-			err = errors.Join(err, fmt.Errorf("list the packages of %s: %w\n%s", module, listErr, out))
+			err = errors.Join(err, listErr)
 			continue
 		}
-		if packages := slices.DeleteFunc(strings.Fields(out), isOtherPart); len(packages) > 0 {
+		if packages = slices.DeleteFunc(packages, isOtherPart); len(packages) > 0 {
 			err = errors.Join(err, s.goTest(ctx, module, nil, packages...))
 		}
 	}
 	return err
+}
+
+// packages lists the packages of the module in a directory.
+func (s *session) packages(ctx context.Context, module string) ([]string, error) {
+	var list, notes strings.Builder
+	cmd := s.Command(ctx, "go", "-C", module, "list", "./...")
+	// With a new module cache the go command tells on stderr what it downloads.
+	cmd.Stdout, cmd.Stderr = &list, &notes
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("list the packages of %s: %w\n%s", module, err, strings.TrimSpace(notes.String()))
+	}
+	return strings.Fields(list.String()), nil
 }
 
 // nestedModules lists the directories of the modules below root that have tests.
@@ -199,8 +211,8 @@ func integration(ctx context.Context, s *session) error {
 		return err
 	}
 	environment = append(environment, integrationKubeconfig+"="+kubeconfig)
-	// The packages share one API server: one at a time.
-	return s.goTest(ctx, ".", environment, "-p", "1", "-timeout", "20m", "./test/integration/...")
+	// The packages share one API server: one at a time. What a cluster did earlier is no result for this one: -count=1.
+	return s.goTest(ctx, ".", environment, "-count", "1", "-p", "1", "-timeout", "20m", "./test/integration/...")
 }
 
 func localCluster(ctx context.Context, s *session) error {
@@ -210,7 +222,8 @@ func localCluster(ctx context.Context, s *session) error {
 			return err
 		}
 	}
-	return s.goTest(ctx, filepath.Join(s.Root, clusterPackage), []string{"LOCALCLUSTER_TEST=1"}, "-timeout", "20m", ".")
+	dir, environment := filepath.Join(s.Root, clusterPackage), []string{"LOCALCLUSTER_TEST=1"}
+	return s.goTest(ctx, dir, environment, "-count", "1", "-timeout", "20m", ".")
 }
 
 func (s *session) programs(ctx context.Context) ([]string, error) {
@@ -279,7 +292,7 @@ func endToEnd(ctx context.Context, s *session) error {
 		return err
 	}
 	environment = append(environment, e2eKubeconfig+"="+kubeconfig)
-	return s.goTest(ctx, ".", environment, "-timeout", "40m", "-run", s.filter, "./test/e2e/...")
+	return s.goTest(ctx, ".", environment, "-count", "1", "-timeout", "40m", "-run", s.filter, "./test/e2e/...")
 }
 
 func conformance(ctx context.Context, s *session) error {

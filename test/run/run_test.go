@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -212,5 +213,25 @@ func TestNestedModules(t *testing.T) {
 		if m == root || strings.Contains(m, "testdata") || strings.Contains(m, "/tools/") {
 			t.Errorf("%s is listed", m)
 		}
+	}
+}
+
+// TestPackagesLeavesNotesOut lets the go command say something beside the list, as it also does while it downloads modules.
+func TestPackagesLeavesNotesOut(t *testing.T) {
+	s, _ := newSession(t)
+	module := t.TempDir()
+	if err := os.WriteFile(filepath.Join(module, "go.mod"), []byte("module sample\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	packages, err := s.packages(t.Context(), module)
+	if err != nil || len(packages) > 0 {
+		t.Errorf("packages %q and error %v of a module without any", packages, err)
+	}
+}
+
+func TestPackagesOfNoModule(t *testing.T) {
+	s, _ := newSession(t)
+	if _, err := s.packages(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "main module") {
+		t.Errorf("error %v, want what the go command says", err)
 	}
 }
