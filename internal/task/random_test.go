@@ -105,6 +105,7 @@ func (w *world) look(t *testing.T, past Observation, pastVersion int) {
 		o, version = past, pastVersion
 	}
 	o.Now, o.FreshTask, o.FreshJob, o.Events, o.Output = w.Now, false, false, nil, nil
+	o.Plan, o.PlanProblem = nil, ""
 	asked := map[Next]bool{}
 	v := Decide(o)
 	for v.Next != NextNothing {
@@ -152,6 +153,8 @@ func (w *world) act(t *testing.T, o *Observation, v Verdict, version int) int {
 				deleted(w.second)(&w.Pods[i])
 			}
 		}
+	case NextPlan:
+		o.Plan, o.PlanProblem = planOf(o.Tool, o.Task)
 	case NextLaunch:
 		w.launch(o)
 	default:

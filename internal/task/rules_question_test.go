@@ -1,6 +1,8 @@
 package task
 
 import (
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -55,17 +57,20 @@ func (s *scene) answers(key string, action v1alpha1.AnswerAction, content string
 
 // plan evaluates the questions as the controller does.
 func (s *scene) plan() *scene {
-	set, err := question.Compile(s.Tool.Spec.Questions, nil)
+	s.Plan, s.PlanProblem = planOf(s.Tool, s.Task)
+	return s
+}
+
+func planOf(tool *v1alpha1.MCPTool, t *v1alpha1.MCPTask) (*question.Plan, string) {
+	set, err := question.Compile(tool.Spec.Questions, nil)
 	if err != nil {
 		panic(err)
 	}
-	p, err := set.Plan(v1alpha1.AskTask, []byte(s.Task.Spec.Arguments), question.AnswersOf(s.Task))
+	p, err := set.Plan(v1alpha1.AskTask, []byte(t.Spec.Arguments), question.AnswersOf(t))
 	if err != nil {
-		s.PlanProblem = err.Error()
-		return s
+		return nil, err.Error()
 	}
-	s.Plan = &p
-	return s
+	return &p, ""
 }
 
 func (s *scene) toolChanged() *scene { s.Tool.Generation++; return s }
@@ -210,4 +215,85 @@ func TestAnsweredCallStarts(t *testing.T) {
 	if c := s.Task.Status.Conditions[0]; c.Type != v1alpha1.ConditionInputRequired || c.Status != metav1.ConditionFalse {
 		t.Errorf("condition %+v, want InputRequired False", c)
 	}
+}
+
+// TestNoJobWithoutConsent plays random stories of answers, changed tools, cancels and passing time, seen late or in time: a Job
+// is created only for a call whose questions have all been accepted, and a question is never asked in two ways.
+func TestNoJobWithoutConsent(t *testing.T) {
+	const stories, steps = 2000, 14
+	launched, ended := 0, 0
+	for seed := range uint64(stories) {
+		w := &world{scene: newScene().declaring(slices.Clone(twoQuestions)...), rng: rand.New(rand.NewPCG(seed, 3))}
+		asked := map[string]v1alpha1.Question{}
+		past, pastVersion := w.snapshot(), 0
+		for range steps {
+			if w.chance(50) {
+				past, pastVersion = w.snapshot(), w.version
+			}
+			w.answerSomething()
+			w.look(t, past, pastVersion)
+			for key, q := range w.Task.Status.Questions {
+				if before, ok := asked[key]; ok && (before.Message != q.Message || !before.AskedAt.Equal(&q.AskedAt)) {
+					t.Errorf("question %s was asked again: %+v after %+v", key, q, before)
+				}
+				asked[key] = q
+			}
+		}
+		if w.launches > 0 {
+			launched++
+			for _, key := range []string{"a", "b", "c"} {
+				a := w.Task.Spec.Answers[key]
+				if a.Action != v1alpha1.AnswerAccept || key == "a" && a.Content != `{"ok":true}` {
+					t.Errorf("a Job was created though the answer to %s is %+v", key, a)
+				}
+			}
+		}
+		if w.ends > 0 {
+			ended++
+		}
+		if t.Failed() {
+			for _, line := range w.history {
+				t.Log(line)
+			}
+			t.Fatalf("story %d", seed)
+		}
+	}
+	if launched < stories/50 || ended < stories/10 {
+		t.Errorf("of %d stories, %d have a Job and %d an end: they have become too dull", stories, launched, ended)
+	}
+}
+
+// answerSomething answers an open question, mostly with a yes, or lets something happen that ends the waiting.
+func (w *world) answerSomething() {
+	w.second += []int{0, 1, 30, 300}[w.rng.IntN(4)]
+	w.clock(w.second)
+	open := slices.Sorted(maps.Keys(OpenQuestions(w.Task)))
+	switch n := w.rng.IntN(40); {
+	case n == 0 && w.Task.Spec.Cancel == nil:
+		w.cancel()
+	case n == 1:
+		w.toolChanged()
+	case n == 2:
+		w.second += 4000
+		w.clock(w.second)
+	case n < 30 && len(open) > 0:
+		key := open[w.rng.IntN(len(open))]
+		action, content := v1alpha1.AnswerAccept, ""
+		if key == "a" {
+			content = `{"ok":true}`
+		}
+		switch w.rng.IntN(12) {
+		case 0:
+			action, content = v1alpha1.AnswerDecline, ""
+		case 1:
+			action, content = v1alpha1.AnswerCancel, ""
+		case 2:
+			content = `{"ok":false}` // a no to a; the others have no form
+		}
+		w.answers(key, action, content)
+		w.log("%s %s to %s", action, content, key)
+	default:
+		return
+	}
+	w.version++
 }
