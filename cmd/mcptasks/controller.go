@@ -31,6 +31,7 @@ type controllerOptions struct {
 	leaderElect      bool
 	leaseNamespace   string
 	concurrency      int
+	companionTools   bool
 }
 
 func (o *controllerOptions) addFlags(flags *pflag.FlagSet) {
@@ -41,6 +42,8 @@ func (o *controllerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.metricsAddress, "metrics-address", ":8082", `address of /metrics, or "0" for none`)
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "work only while holding a lease, so that several replicas may run")
 	flags.StringVar(&o.leaseNamespace, "lease-namespace", own, "namespace of the lease (default: the pod's own, from POD_NAMESPACE)")
+	flags.BoolVar(&o.companionTools, "companion-tools", false,
+		"the endpoint offers task_status and task_cancel itself: tools of these names are not Ready")
 	flags.IntVar(&o.concurrency, "concurrency", 16, "how many tasks are worked on at the same time")
 }
 
@@ -100,7 +103,7 @@ func runController(ctx context.Context, o controllerOptions) error {
 		return fmt.Errorf("set up the controllers: %w", err)
 	}
 	if err := controller.Setup(ctx, mgr, controller.Options{
-		CatalogNamespace: o.catalogNamespace, Concurrency: o.concurrency,
+		CatalogNamespace: o.catalogNamespace, Concurrency: o.concurrency, CompanionTools: o.companionTools,
 	}); err != nil {
 		return fmt.Errorf("set up the controllers: %w", err)
 	}

@@ -41,6 +41,7 @@ type endpointOptions struct {
 	keySecret          string
 	requestsPerSecond  float64
 	burst              int
+	companionTools     bool
 }
 
 func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
@@ -56,6 +57,8 @@ func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
 		"let everybody in WITHOUT A TOKEN, as a caller of this tenant namespace; for a laptop")
 	flags.BoolVar(&o.lenientName, "lenient-mcp-name", false,
 		"accept tasks/get, tasks/update and tasks/cancel without the header Mcp-Name; a wrong one is always refused")
+	flags.BoolVar(&o.companionTools, "companion-tools", false,
+		"offer the tools task_status and task_cancel, by which clients without the Tasks extension go on with calls that take long")
 	flags.Float64Var(&o.requestsPerSecond, "caller-rate", 100,
 		"requests a second that each caller may send to this replica, polls included; 0 for any number")
 	flags.IntVar(&o.burst, "caller-burst", 500, "requests that each caller may send at once after a pause")
@@ -146,6 +149,7 @@ func runEndpoint(ctx context.Context, o endpointOptions) error {
 			StateKey:           shared.state,
 			RequestsPerSecond:  o.requestsPerSecond,
 			Burst:              o.burst,
+			CompanionTools:     o.companionTools,
 			Loopback:           listensOnLoopback(o.address),
 			Version:            version.String(),
 		}, metrics.Registry, logger)

@@ -29,6 +29,8 @@ type Options struct {
 	CatalogNamespace string
 	// Concurrency is how many tasks are worked on at the same time. Default: 16.
 	Concurrency int
+	// CompanionTools says that the endpoint offers its companion tools, whose names no MCPTool can have then.
+	CompanionTools bool
 	// Clock tells the time. Default: the machine's.
 	Clock clock.PassiveClock
 	// Logs reads the logs of pods. Default: the API server's pods/log.
@@ -89,6 +91,9 @@ func addExpiryController(mgr manager.Manager, o Options) error {
 
 func addToolController(mgr manager.Manager, o Options) error {
 	c := &toolController{client: mgr.GetClient(), clock: o.Clock, catalog: o.CatalogNamespace}
+	if o.CompanionTools {
+		c.reserved = v1alpha1.CompanionNames()
+	}
 	// The unsafe spots that an author accepts are an annotation.
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).

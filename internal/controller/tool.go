@@ -24,6 +24,8 @@ type toolController struct {
 	client  client.Client
 	clock   clock.PassiveClock
 	catalog string
+	// reserved are the names that no tool can have.
+	reserved []string
 }
 
 // Reconcile checks a tool and writes its status if that changed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,9 +17,14 @@ import (
 	"github.com/mcptasks/mcptasks/internal/job"
 )
 
-// checkName finds the tool whose name wins over this one's: a catalog tool that is offered in this namespace, or an older tool of
-// the same namespace. It does not matter whether the winner is Ready; a name must not change hands with a typo.
+// checkName finds the tool whose name wins over this one's: one of the endpoint's own, a catalog tool that is offered in this
+// namespace, or an older tool of the same namespace. It does not matter whether the winner is Ready; a name must not change hands
+// with a typo.
 func (c *toolController) checkName(ctx context.Context, tool *v1alpha1.MCPTool) (*job.Problem, error) {
+	if slices.Contains(c.reserved, toolName(tool)) {
+		return conflict("The endpoint has a tool of its own with the name %s (companion tools), and it wins. "+
+			"Give this one another spec.name.", toolName(tool)), nil
+	}
 	var list v1alpha1.MCPToolList
 	if err := c.client.List(ctx, &list, client.MatchingFields{byToolName: toolName(tool)}); err != nil {
 		return nil, fmt.Errorf("list the tools of the same name: %w", err)

@@ -165,3 +165,21 @@ func TestToolNameOfTheOlderWins(t *testing.T) {
 	w.must(admin.Delete(w.ctx, first))
 	w.awaitReady(second, v1alpha1.ToolReasonReady)
 }
+
+// Where the endpoint has tools of its own, their names are theirs, and whoever takes one is told so.
+func TestToolNamesOfTheCompanions(t *testing.T) {
+	w := newWorld(t)
+	stop := w.controller()
+	own, ofCatalog := w.tool(named("mine"), called("task_status")), w.tool(named("theirs"), called("task_cancel"), inNamespace(w.catalog))
+	for _, tool := range []*v1alpha1.MCPTool{own, ofCatalog} {
+		w.awaitReady(tool, v1alpha1.ToolReasonReady)
+	}
+	stop()
+	w.controller(func(s *setup) { s.options.CompanionTools = true })
+	for _, tool := range []*v1alpha1.MCPTool{own, ofCatalog} {
+		if c := w.awaitReady(tool, v1alpha1.ToolReasonNameConflict); !strings.Contains(c.Message, "companion tools") {
+			t.Errorf("message %q", c.Message)
+		}
+	}
+	w.awaitReady(w.tool(named("task-status"), called("task-status")), v1alpha1.ToolReasonReady)
+}

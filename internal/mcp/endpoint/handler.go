@@ -58,6 +58,8 @@ type Options struct {
 	RequestsPerSecond float64
 	// Burst is how many of them each caller may send at once after a pause.
 	Burst int
+	// CompanionTools offers task_status and task_cancel, for clients without the Tasks extension.
+	CompanionTools bool
 	// Version is the version of the program.
 	Version string
 }
@@ -139,6 +141,9 @@ func NewHandler(
 		return nil, err
 	}
 	service := methods.New(draining, tools, tasks, states)
+	if options.CompanionTools {
+		service.WithCompanions()
+	}
 	protocol := front.New(front.Config{
 		Methods:      service,
 		Listen:       listeners,

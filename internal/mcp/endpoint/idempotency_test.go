@@ -108,7 +108,8 @@ func TestLegacyKeys(t *testing.T) {
 	f := newFixture(t, withKeys)
 	f.play(t, func(id string) { f.cluster.SetStatus(t, "team-a", id, storetest.Completed(textResult("once"))) })
 	request := func(key string) string {
-		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","_meta":{"mcptasks.dev/idempotency-key":` + key + `}}}`
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":
+			{"name":"slow","_meta":{"mcptasks.dev/idempotency-key":` + key + `}}}`
 	}
 	for range 2 {
 		if got := f.legacy(t, "2025-11-25", request(`"k"`)); !strings.Contains(got.body, `"text":"once"`) {

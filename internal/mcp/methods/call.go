@@ -59,6 +59,9 @@ type Outcome struct {
 // A call with an idempotency key is answered by the task that the first such call became, and waited for, also by many at once, as
 // if it were the first. Its task is not cancelled if ctx ends: the key says that the caller may come back, and others may wait.
 func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (Outcome, error) {
+	if companion := s.companion(call.Name); companion != nil {
+		return s.callCompanion(ctx, caller, companion, call)
+	}
 	tool, err := s.find(ctx, caller, call.Name)
 	if err != nil {
 		return Outcome{}, err

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mcptasks/mcptasks/internal/auth"
-	"github.com/mcptasks/mcptasks/internal/mcp/catalog"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
 
@@ -26,21 +25,22 @@ func (s *Service) ListTools(ctx context.Context, caller auth.Caller, cursor json
 	if err != nil {
 		return nil, "", err
 	}
-	byName := func(tool *catalog.Tool, name string) int { return strings.Compare(tool.Name, name) }
-	start, found := slices.BinarySearchFunc(tools, after, byName)
+	listings := make([]wire.Tool, len(tools))
+	for i, tool := range tools {
+		listings[i] = tool.Listing
+	}
+	listings = s.withCompanions(listings)
+	byName := func(tool wire.Tool, name string) int { return strings.Compare(tool.Name, name) }
+	start, found := slices.BinarySearchFunc(listings, after, byName)
 	if found {
 		start++
 	}
-	page := tools[start:min(start+pageSize, len(tools))]
+	page := listings[start:min(start+pageSize, len(listings))]
 	next := ""
-	if start+pageSize < len(tools) {
+	if start+pageSize < len(listings) {
 		next = makeCursor(page[len(page)-1].Name)
 	}
-	listings := make([]wire.Tool, len(page))
-	for i, tool := range page {
-		listings[i] = tool.Listing
-	}
-	return listings, next, nil
+	return page, next, nil
 }
 
 // cursorMark tells our cursors from other base64.

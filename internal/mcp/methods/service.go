@@ -15,6 +15,8 @@ type Service struct {
 	tasks    *store.Store
 	states   *roundtrip.Sealer
 	draining context.Context
+	// companions are offered beside the catalog's tools; empty where they are switched off.
+	companions []companion
 }
 
 // New makes a Service. states seals what clients carry from one round of questions to the next. When draining ends, calls that are
@@ -22,6 +24,9 @@ type Service struct {
 func New(draining context.Context, tools *catalog.Catalog, tasks *store.Store, states *roundtrip.Sealer) *Service {
 	return &Service{catalog: tools, tasks: tasks, states: states, draining: draining}
 }
+
+// WithCompanions offers the companion tools, task_status and task_cancel, too. Call it before the first method.
+func (s *Service) WithCompanions() { s.companions = companions() }
 
 func scopeOf(caller auth.Caller) store.Scope {
 	return store.Scope{Namespace: caller.Namespace, Owner: caller.Owner()}

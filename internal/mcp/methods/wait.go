@@ -52,9 +52,9 @@ func (s *Service) wait(
 	case v1alpha1.StateCancelled:
 		return wire.TextResult(sentence("The call was cancelled before it had a result.", view.StatusMessage), true), nil
 	case v1alpha1.StateInputRequired:
-		return unfinished(tool, caller, view, "waits for an answer that this client cannot give"), nil
+		return s.unfinished(tool, caller, last, "waits for an answer that this client cannot give"), nil
 	default:
-		return unfinished(tool, caller, view, "is still at work"), nil
+		return s.unfinished(tool, caller, last, "is still at work"), nil
 	}
 }
 
@@ -97,11 +97,19 @@ func (s *Service) ending(ctx context.Context, caller auth.Caller, id string) (js
 }
 
 // unfinished says that the work goes on, and how to come back to it.
-func unfinished(tool *catalog.Tool, caller auth.Caller, view task.Created, state string) json.RawMessage {
-	text := fmt.Sprintf("%s %s. %s\n"+
-		"It goes on as task %s; calling the tool again would start it a second time. "+
-		"A client with support for MCP tasks gets the result by tasks/get; a person finds it with: kubectl get mcptask %s -n %s",
-		tool.Name, state, view.StatusMessage, view.TaskID, view.TaskID, caller.Namespace)
+func (s *Service) unfinished(tool *catalog.Tool, caller auth.Caller, t *v1alpha1.MCPTask, state string) json.RawMessage {
+	view := task.WireCreated(t)
+	again := "calling the tool again would start it a second time"
+	if t.Spec.Idempotency != nil {
+		again = "calling the tool again with the same idempotency key waits on, without it would start it a second time"
+	}
+	back := "A client with support for MCP tasks gets the result by tasks/get"
+	if len(s.companions) > 0 {
+		back = fmt.Sprintf("Call the tool %s with {\"taskId\": %q} to wait for its result, or %s to stop it",
+			v1alpha1.CompanionStatus, view.TaskID, v1alpha1.CompanionCancel)
+	}
+	text := fmt.Sprintf("%s %s. %s\nIt goes on as task %s; %s. %s; a person finds it with: kubectl get mcptask %s -n %s",
+		tool.Name, state, view.StatusMessage, view.TaskID, again, back, view.TaskID, caller.Namespace)
 	// Clients refuse a success without structured content where the tool promises some.
 	promised := tool.Object.Spec.OutputSchema != nil
 	return wire.TextResult(text, promised)

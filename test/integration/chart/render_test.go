@@ -117,6 +117,9 @@ func TestArguments(t *testing.T) {
 		"controller": {"controller", nil, []string{
 			"controller", "--log-level=info", "--log-format=json", "--catalog-namespace=" + namespace,
 		}},
+		"controller with companion tools": {"controller", []string{"endpoint.companionTools=true"}, []string{
+			"controller", "--log-level=info", "--log-format=json", "--catalog-namespace=" + namespace, "--companion-tools",
+		}},
 		"endpoint": {"endpoint", nil, []string{
 			"endpoint", "--log-level=info", "--log-format=json", "--catalog-namespace=" + namespace, "--audience=mcptasks",
 			"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint", "--caller-rate=100", "--caller-burst=500",
@@ -126,11 +129,12 @@ func TestArguments(t *testing.T) {
 			[]string{
 				"log.level=debug", "log.format=text", "catalogNamespace=tools", "endpoint.audience=here",
 				"endpoint.allowedOrigins={https://a.example,http://localhost:3000}", "endpoint.insecureAnonymous=team-a",
-				"endpoint.callerLimit.rate=0", "endpoint.callerLimit.burst=7",
+				"endpoint.callerLimit.rate=0", "endpoint.callerLimit.burst=7", "endpoint.companionTools=true",
 			},
 			[]string{
 				"endpoint", "--log-level=debug", "--log-format=text", "--catalog-namespace=tools", "--audience=here",
-				"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint", "--caller-rate=0", "--caller-burst=7",
+				"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint", "--companion-tools",
+				"--caller-rate=0", "--caller-burst=7",
 				"--allowed-origins=https://a.example,http://localhost:3000", "--insecure-anonymous=team-a",
 			},
 		},
