@@ -89,7 +89,9 @@ func TestAcknowledgedFilter(t *testing.T) {
 		},
 		"another caller's":            {filter: `{"taskIds":["t-mallory"]}`, want: `{"taskIds":[]}`},
 		"a namesake's elsewhere":      {filter: `{"taskIds":["t-stranger"]}`, want: `{"taskIds":[]}`},
-		"unknown, malformed, foreign": {filter: `{"taskIds":["t-no","","../x","t-mallory","t-own-1"]}`, want: `{"taskIds":["t-own-1"]}`},
+		"unknown, malformed, foreign": {
+			filter: `{"taskIds":["t-no","","../x","t-mallory","t-own-1"]}`, want: `{"taskIds":["t-own-1"]}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEndpoint(t, endpointOptions{})
