@@ -76,7 +76,8 @@ func TestKeysAreChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := f.client(alice, withKey(test.key)).CallTool(t.Context(), "slow", json.RawMessage(test.arguments))
 			e := (*mcpclient.Error)(nil)
-			if !errors.As(err, &e) || e.Code != -32602 || e.HTTPStatus != http.StatusBadRequest || !strings.Contains(e.Message, test.words) {
+			if !errors.As(err, &e) || e.Code != -32602 || e.HTTPStatus != http.StatusBadRequest ||
+				!strings.Contains(e.Message, test.words) {
 				t.Errorf("got %v", err)
 			}
 		})

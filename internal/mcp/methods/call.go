@@ -56,8 +56,8 @@ type Outcome struct {
 // before CallTool returns, if the request declared Tasks and the tool allows it; else CallTool waits for the result, for as long
 // as the tool says. If ctx ends meanwhile, the task is cancelled.
 //
-// A call with an idempotency key is answered by the task that the first such call became, and waited for, also by many at once, as
-// if it were the first. Its task is not cancelled if ctx ends: the key says that the caller may come back, and others may wait.
+// A call with an idempotency key is answered by the task that the first such call became, and waited for, also by many at once,
+// as if it were the first. Its task is not cancelled if ctx ends: the key says that the caller may come back; others may wait.
 func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (Outcome, error) {
 	if companion := s.companion(call.Name); companion != nil {
 		return s.callCompanion(ctx, caller, companion, call)

@@ -102,7 +102,7 @@ func (s *Service) withCompanions(tools []wire.Tool) []wire.Tool {
 	return tools
 }
 
-// callCompanion calls a companion. Models rather than programs read its answers, so that what goes wrong is a result with isError.
+// callCompanion calls a companion. Models rather than programs read its answers, so what goes wrong is a result with isError.
 func (s *Service) callCompanion(ctx context.Context, caller auth.Caller, c *companion, call Call) (Outcome, error) {
 	arguments := call.Arguments
 	if arguments == nil {

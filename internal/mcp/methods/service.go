@@ -19,8 +19,8 @@ type Service struct {
 	companions []companion
 }
 
-// New makes a Service. states seals what clients carry from one round of questions to the next. When draining ends, calls that are
-// being waited for are answered as if their time were up: the process is about to end, the work is not.
+// New makes a Service. states seals what clients carry from one round of questions to the next. When draining ends, calls that
+// are being waited for are answered as if their time were up: the process is about to end, the work is not.
 func New(draining context.Context, tools *catalog.Catalog, tasks *store.Store, states *roundtrip.Sealer) *Service {
 	return &Service{catalog: tools, tasks: tasks, states: states, draining: draining}
 }
