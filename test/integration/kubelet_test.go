@@ -19,8 +19,7 @@ func (w *world) pod(t *v1alpha1.MCPTask) *corev1.Pod {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
-	changes, err := admin.Watch(ctx, &corev1.PodList{}, client.InNamespace(w.ns), client.MatchingLabels{v1alpha1.LabelTask: t.Name})
-	w.must(err)
+	changes := w.watch(ctx, &corev1.PodList{}, client.InNamespace(w.ns), client.MatchingLabels{v1alpha1.LabelTask: t.Name})
 	defer changes.Stop()
 	for change := range changes.ResultChan() {
 		if pod, ok := change.Object.(*corev1.Pod); ok && change.Type != "DELETED" {

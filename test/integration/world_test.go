@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -119,6 +120,19 @@ func (w *world) controller(changes ...func(*setup)) (stop func()) {
 	return stop
 }
 
+// watch begins a watch with the present state. The API server waits three seconds for its own cache to have that; on a busy machine
+// it may have to be asked again.
+func (w *world) watch(ctx context.Context, list client.ObjectList, opts ...client.ListOption) watch.Interface {
+	w.Helper()
+	for {
+		changes, err := admin.Watch(ctx, list, opts...)
+		if !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+			w.must(err)
+			return changes
+		}
+	}
+}
+
 // await waits until the object is as wanted; it is told of every change by a watch.
 func await[T client.Object](w *world, obj T, what string, wanted func(T) bool) T {
 	w.Helper()
@@ -131,8 +145,7 @@ func await[T client.Object](w *world, obj T, what string, wanted func(T) bool) T
 	only := []client.ListOption{
 		client.InNamespace(obj.GetNamespace()), client.MatchingFields{"metadata.name": obj.GetName()},
 	}
-	changes, err := admin.Watch(ctx, list, only...)
-	w.must(err)
+	changes := w.watch(ctx, list, only...)
 	defer changes.Stop()
 	last := obj
 	for change := range changes.ResultChan() {
@@ -191,9 +204,8 @@ func (w *world) awaitGone(obj client.Object) {
 	list, _ := listFor(obj)
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
-	changes, err := admin.Watch(ctx, list,
+	changes := w.watch(ctx, list,
 		client.InNamespace(obj.GetNamespace()), client.MatchingFields{"metadata.name": obj.GetName()})
-	w.must(err)
 	defer changes.Stop()
 	// The watch began before this read: whatever happens after it, the watch tells.
 	now, _ := obj.DeepCopyObject().(client.Object)
@@ -238,9 +250,8 @@ func (w *world) awaitEvent(t *v1alpha1.MCPTask) *eventsv1.Event {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
-	changes, err := admin.Watch(ctx, &eventsv1.EventList{},
+	changes := w.watch(ctx, &eventsv1.EventList{},
 		client.InNamespace(w.ns), client.MatchingFields{"regarding.name": t.Name})
-	w.must(err)
 	defer changes.Stop()
 	for change := range changes.ResultChan() {
 		if event, ok := change.Object.(*eventsv1.Event); ok {
@@ -262,8 +273,7 @@ func countJobs(w *world) *jobCounter {
 	c := &jobCounter{names: map[types.UID]string{}}
 	c.more = sync.NewCond(&c.mu)
 	ctx, cancel := context.WithCancel(context.Background())
-	changes, err := admin.Watch(ctx, &batchv1.JobList{}, client.InNamespace(w.ns))
-	w.must(err)
+	changes := w.watch(ctx, &batchv1.JobList{}, client.InNamespace(w.ns))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
