@@ -87,8 +87,8 @@ func TestAcknowledgedFilter(t *testing.T) {
 		"tools and tasks": {
 			filter: `{"taskIds":["t-own-1"],"toolsListChanged":true}`, want: `{"toolsListChanged":true,"taskIds":["t-own-1"]}`,
 		},
-		"another caller's":            {filter: `{"taskIds":["t-mallory"]}`, want: `{"taskIds":[]}`},
-		"a namesake's elsewhere":      {filter: `{"taskIds":["t-stranger"]}`, want: `{"taskIds":[]}`},
+		"another caller's":       {filter: `{"taskIds":["t-mallory"]}`, want: `{"taskIds":[]}`},
+		"a namesake's elsewhere": {filter: `{"taskIds":["t-stranger"]}`, want: `{"taskIds":[]}`},
 		"unknown, malformed, foreign": {
 			filter: `{"taskIds":["t-no","","../x","t-mallory","t-own-1"]}`, want: `{"taskIds":["t-own-1"]}`,
 		},
