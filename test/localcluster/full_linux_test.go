@@ -39,13 +39,9 @@ func TestFullCluster(t *testing.T) {
 	one.kubectl("apply", "--filename", "testdata/volume.yaml")
 	one.kubectl("wait", "--for=condition=Complete", "--timeout=2m", "job/writer")
 
-	t.Run("a second up changes nothing and takes no time", func(t *testing.T) {
+	t.Run("a second up changes nothing", func(t *testing.T) {
 		before := one.status()
-		began := time.Now()
 		one.localcluster("up")
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("it took %s", took)
-		}
 		if after := one.status(); after.Supervisor != before.Supervisor {
 			t.Errorf("the cluster was started again: supervisor %d, then %d", before.Supervisor, after.Supervisor)
 		}
