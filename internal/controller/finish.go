@@ -56,10 +56,16 @@ func leftoverDeadline(o *task.Observation) int64 {
 		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
 	})
 	several := slices.ContainsFunc(o.Pods, func(p corev1.Pod) bool { return len(p.Spec.Containers) > 1 })
-	if over || !several || o.Job.Status.StartTime == nil {
+	if over || !several {
 		return 0
 	}
-	deadline := wholeSeconds(o.Now.Sub(o.Job.Status.StartTime.Time) + leftoverGrace)
+	// The deadline counts from the Job's start. Of a pod that ended at once one may hear before the Job says when it started: then
+	// the others get the few moments longer that lie between its creation and its start.
+	started := o.Job.CreationTimestamp.Time
+	if at := o.Job.Status.StartTime; at != nil {
+		started = at.Time
+	}
+	deadline := wholeSeconds(o.Now.Sub(started) + leftoverGrace)
 	if d := o.Job.Spec.ActiveDeadlineSeconds; d != nil && *d <= deadline {
 		return 0
 	}

@@ -31,7 +31,10 @@ func TestLeftoverDeadline(t *testing.T) {
 		}, 2, 0},
 		{"an earlier deadline stays", func(o *task.Observation) { d := int64(100); o.Job.Spec.ActiveDeadlineSeconds = &d }, 2, 0},
 		{"a later deadline is moved", func(o *task.Observation) { d := int64(500); o.Job.Spec.ActiveDeadlineSeconds = &d }, 2, 120},
-		{"a Job that has not started has nothing to end", func(o *task.Observation) { o.Job.Status.StartTime = nil }, 2, 0},
+		{"a Job that does not say yet when it started counts from its creation", func(o *task.Observation) {
+			o.Job.Status.StartTime = nil
+			o.Job.CreationTimestamp = metav1.NewTime(now.Add(-2 * time.Second))
+		}, 2, 32},
 	} {
 		o := running(c.pods)
 		c.change(o)
