@@ -66,7 +66,14 @@ func (b *Blueprint) Build(task *v1alpha1.MCPTask) (*batchv1.Job, error) {
 	if err := b.mayProceed(task, answers); err != nil {
 		return nil, refusal(b.tool, task, err.Error())
 	}
-	env, err := b.environ([]byte(task.Spec.Arguments), answers)
+	arguments := []byte(task.Spec.Arguments)
+	if err := checkSize(arguments); err != nil {
+		return nil, refusal(b.tool, task, err.Error())
+	}
+	if err := b.input.Validate(arguments); err != nil {
+		return nil, refusal(b.tool, task, "the arguments do not fit its inputSchema: "+err.Error())
+	}
+	env, err := b.environ(arguments, answers)
 	if err != nil {
 		return nil, refusal(b.tool, task, err.Error())
 	}
@@ -127,30 +134,30 @@ func (b *Blueprint) mayProceed(task *v1alpha1.MCPTask, answers map[string]v1alph
 
 // CheckArguments reports as a *Problem with the reason Rejected why arguments, a JSON object, are not ones that the tool takes,
 // or have no place in its Job. Build makes the same checks; the endpoint can use this one before there is a task.
-func CheckArguments(tool *v1alpha1.MCPTool, arguments []byte) error {
-	b, err := NewBlueprint(tool)
-	if err != nil {
-		return &Problem{Reason: v1alpha1.ReasonRejected, Message: err.Error()}
-	}
-	return b.CheckArguments(arguments)
-}
-
-// CheckArguments is the function CheckArguments for the blueprint's tool.
 func (b *Blueprint) CheckArguments(arguments []byte) error {
-	if _, err := b.environ(arguments, nil); err != nil {
+	err := checkSize(arguments)
+	if err == nil {
+		err = b.input.Validate(arguments)
+	}
+	if err == nil {
+		_, err = b.environ(arguments, nil)
+	}
+	if err != nil {
 		return &Problem{Reason: v1alpha1.ReasonRejected, Message: err.Error()}
 	}
 	return nil
 }
 
-// environ makes the environment for arguments and answers. The error says which of them does not fit and why.
-func (b *Blueprint) environ(arguments []byte, answers map[string]v1alpha1.Answer) ([]corev1.EnvVar, error) {
+func checkSize(arguments []byte) error {
 	if len(arguments) > v1alpha1.MaxArgumentsBytes {
-		return nil, fmt.Errorf("the arguments have %d bytes; at most %d are allowed", len(arguments), v1alpha1.MaxArgumentsBytes)
+		return fmt.Errorf("the arguments have %d bytes; at most %d are allowed", len(arguments), v1alpha1.MaxArgumentsBytes)
 	}
-	if err := b.input.Validate(arguments); err != nil {
-		return nil, fmt.Errorf("the arguments do not fit its inputSchema: %w", err)
-	}
+	return nil
+}
+
+// environ makes the environment for arguments, which have been validated, and answers. The error says which of them does not fit
+// and why.
+func (b *Blueprint) environ(arguments []byte, answers map[string]v1alpha1.Answer) ([]corev1.EnvVar, error) {
 	value, err := schema.Decode(arguments)
 	if err != nil {
 		return nil, err

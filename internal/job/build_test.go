@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -172,12 +173,24 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
+func checkArguments(t *testing.T, tool *v1alpha1.MCPTool, arguments string) error {
+	t.Helper()
+	b, err := NewBlueprint(tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.CheckArguments([]byte(arguments))
+}
+
 func TestCheckArguments(t *testing.T) {
 	tool := aTool().property(`{"type":"integer"}`).obj()
-	checkProblem(t, CheckArguments(tool, []byte(`{"x":1}`)), "", "")
-	checkProblem(t, CheckArguments(tool, []byte(`{"x":"1"}`)), v1alpha1.ReasonRejected, "/x: must be an integer, is a string")
+	checkProblem(t, checkArguments(t, tool, `{"x":1}`), "", "")
+	checkProblem(t, checkArguments(t, tool, `{"x":"1"}`), v1alpha1.ReasonRejected, "/x: must be an integer, is a string")
+	large := fmt.Sprintf(`{"x":1%s}`, strings.Repeat(" ", v1alpha1.MaxArgumentsBytes))
+	checkProblem(t, checkArguments(t, tool, large), v1alpha1.ReasonRejected, "at most 131072 are allowed")
 	broken := aTool().job(func(s *batchv1.JobSpec) { s.Suspend = ptr(true) }).obj()
-	checkProblem(t, CheckArguments(broken, []byte(`{}`)), v1alpha1.ReasonRejected, "suspend")
+	_, err := NewBlueprint(broken)
+	checkProblem(t, err, v1alpha1.ToolReasonInvalidTemplate, "suspend")
 }
 
 func TestMainContainer(t *testing.T) {

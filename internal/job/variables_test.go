@@ -194,7 +194,7 @@ func TestEnvironmentLimits(t *testing.T) {
 			needed := b.args("--x=$(MCP_ARG_X)").obj()
 			_, err = Build(needed, task)
 			checkProblem(t, err, v1alpha1.ReasonRejected, tt.why)
-			checkProblem(t, CheckArguments(needed, []byte(tt.arguments)), v1alpha1.ReasonRejected, tt.why)
+			checkProblem(t, checkArguments(t, needed, tt.arguments), v1alpha1.ReasonRejected, tt.why)
 		})
 	}
 }

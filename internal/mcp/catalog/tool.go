@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/job"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
-	"github.com/mcptasks/mcptasks/internal/question"
-	"github.com/mcptasks/mcptasks/internal/schema"
 )
 
 // Tool is a tool that can be called, at one generation.
@@ -24,20 +21,13 @@ type Tool struct {
 	Object *v1alpha1.MCPTool
 	// Listing is the tool's entry in tools/list.
 	Listing wire.Tool
-	// Input is the compiled inputSchema.
-	Input *schema.Schema
-	// Blueprint is what Jobs are made from.
+	// Blueprint checks arguments and is what Jobs are made from.
 	Blueprint *job.Blueprint
-	// Questions are what a call has to have answered.
-	Questions *question.Set
 	// Params are the arguments that headers have to mirror.
 	Params []wire.ParamBinding
 
 	sum [sha256.Size]byte // of Listing
 }
-
-// noProperties is the input schema of a tool that has none.
-const noProperties = `{"type":"object","additionalProperties":false}`
 
 type compiled struct {
 	generation int64
@@ -85,14 +75,7 @@ func problem(object *v1alpha1.MCPTool) string {
 }
 
 func compile(object *v1alpha1.MCPTool) (*Tool, error) {
-	input := rawSchema(object.Spec.InputSchema)
-	if input == nil {
-		input = json.RawMessage(noProperties)
-	}
-	validator, err := schema.Compile(input)
-	if err != nil {
-		return nil, fmt.Errorf("inputSchema: %w", err)
-	}
+	input := json.RawMessage(job.InputSchema(object))
 	blueprint, err := job.NewBlueprint(object)
 	if err != nil {
 		return nil, err
@@ -106,7 +89,7 @@ func compile(object *v1alpha1.MCPTool) (*Tool, error) {
 		Title:        object.Spec.Title,
 		Description:  object.Spec.Description,
 		InputSchema:  input,
-		OutputSchema: rawSchema(object.Spec.OutputSchema),
+		OutputSchema: job.OutputSchema(object),
 	}
 	if object.Spec.Annotations != nil {
 		listing.Annotations = object.Spec.Annotations
@@ -116,14 +99,6 @@ func compile(object *v1alpha1.MCPTool) (*Tool, error) {
 		return nil, fmt.Errorf("it cannot be listed: %w", err)
 	}
 	return &Tool{
-		Name: listing.Name, Object: object, Listing: listing, Input: validator, Blueprint: blueprint,
-		Questions: blueprint.Questions(), Params: params, sum: sha256.Sum256(listed),
+		Name: listing.Name, Object: object, Listing: listing, Blueprint: blueprint, Params: params, sum: sha256.Sum256(listed),
 	}, nil
-}
-
-func rawSchema(s *apiextensionsv1.JSON) json.RawMessage {
-	if s == nil {
-		return nil
-	}
-	return s.Raw
 }

@@ -138,8 +138,5 @@ func checkArguments(tool *catalog.Tool, arguments json.RawMessage) error {
 	if len(arguments) > v1alpha1.MaxArgumentsBytes {
 		return fmt.Errorf("they are longer than %d bytes", v1alpha1.MaxArgumentsBytes)
 	}
-	if err := tool.Input.Validate(arguments); err != nil {
-		return err
-	}
 	return tool.Blueprint.CheckArguments(arguments)
 }

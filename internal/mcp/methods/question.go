@@ -50,7 +50,7 @@ func (s *Service) consult(
 		maps.Copy(c.answers, earlier)
 	}
 	for {
-		plan, err := tool.Questions.Plan(v1alpha1.AskTask, arguments, c.answers)
+		plan, err := tool.Blueprint.Questions().Plan(v1alpha1.AskTask, arguments, c.answers)
 		if err != nil {
 			return c, wire.Internal(v1alpha1.ToolReasonInvalidQuestion,
 				"The questions of the tool cannot be asked for this call; nothing was started. Tell its author: %s", err)
@@ -62,14 +62,14 @@ func (s *Service) consult(
 			c.outcome = &Outcome{Result: wire.TextResult(plan.Message, true)}
 			return c, nil
 		}
-		more, err := c.take(plan.Questions, tool.Questions, call.InputResponses)
+		more, err := c.take(plan.Questions, tool.Blueprint.Questions(), call.InputResponses)
 		if err != nil {
 			return c, err
 		}
 		if more {
 			continue // answers may settle the call, or bring further questions
 		}
-		if err := c.ask(plan.Questions, tool.Questions, call); err != nil || c.outcome == nil {
+		if err := c.ask(plan.Questions, tool.Blueprint.Questions(), call); err != nil || c.outcome == nil {
 			return c, err
 		}
 		// A state without answers only ties the client to this very call. It is not worth tying it to this replica, too.
@@ -82,10 +82,10 @@ func (s *Service) consult(
 
 // asks reports whether a call with these arguments would have to be asked something.
 func asks(tool *catalog.Tool, arguments json.RawMessage) bool {
-	if tool.Questions.Empty() || checkArguments(tool, arguments) != nil {
+	if tool.Blueprint.Questions().Empty() || checkArguments(tool, arguments) != nil {
 		return false
 	}
-	plan, err := tool.Questions.Plan(v1alpha1.AskTask, arguments, nil)
+	plan, err := tool.Blueprint.Questions().Plan(v1alpha1.AskTask, arguments, nil)
 	return err == nil && plan.Outcome == question.Ask
 }
 
