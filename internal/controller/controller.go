@@ -30,7 +30,7 @@ type taskController struct {
 	clock   clock.PassiveClock
 	catalog string
 	capture capture
-	// blueprints has the tools with questions that were needed last.
+	// blueprints has the tools that were needed last.
 	blueprints *blueprints
 	written    ledger
 	// released has the UIDs of the finished tasks whose Jobs were let go, by the tasks' names, until the cache shows it.

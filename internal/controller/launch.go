@@ -58,9 +58,6 @@ func (c *taskController) launch(ctx context.Context, o *task.Observation) error 
 
 // build makes the Job. What is wrong with a tool, job.Build says in the words that are for tasks.
 func (c *taskController) build(o *task.Observation) (*batchv1.Job, error) {
-	if len(o.Tool.Spec.Questions) == 0 {
-		return job.Build(o.Tool, o.Task)
-	}
 	blueprint, err := c.blueprints.of(o.Tool)
 	if err != nil {
 		return job.Build(o.Tool, o.Task)

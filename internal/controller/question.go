@@ -57,8 +57,8 @@ func waitingForIndex(o client.Object) []string {
 	return []string{client.ObjectKey{Namespace: t.Spec.Tool.Namespace, Name: t.Spec.Tool.Name}.String()}
 }
 
-// blueprints keeps tools compiled: a tool's questions are evaluated more than once for each call, and compiling them takes longer
-// than that.
+// blueprints keeps tools compiled: compiling one takes longer than making a Job of it or evaluating its questions, and tools are
+// called more than once.
 type blueprints struct{ kept *lru.Cache } // types.UID → compiled
 
 // maxBlueprints bounds the tools that are kept compiled.
