@@ -81,7 +81,7 @@ func (e Ending) account(execution v1alpha1.Execution) (reason, sentence string) 
 	switch {
 	case e.DeadlineExceeded:
 		return v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("The tool was stopped because it ran longer than its deadline of %s.",
-			durationText(execution.Deadline.Duration))
+			DurationText(execution.Deadline.Duration))
 	case e.OOMKilled && e.ExitCode == 0:
 		return v1alpha1.ReasonOOMKilled,
 			"A process of the tool was killed because memory ran out, though the tool exited with code 0."

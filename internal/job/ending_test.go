@@ -136,8 +136,8 @@ func TestDurationText(t *testing.T) {
 		10 * time.Second:        "10s",
 		1500 * time.Millisecond: "1.5s", time.Hour + time.Second: "1h0m1s", 10 * time.Minute: "10m", 20 * time.Hour: "20h",
 	} {
-		if got := durationText(d); got != want {
-			t.Errorf("durationText(%v) = %s, want %s", d, got, want)
+		if got := DurationText(d); got != want {
+			t.Errorf("DurationText(%v) = %s, want %s", d, got, want)
 		}
 	}
 }

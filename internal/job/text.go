@@ -13,8 +13,8 @@ func shorten(text string, n int) string {
 	return strings.ToValidUTF8(text[:n], "") + "…"
 }
 
-// durationText is a duration without the units that are zero: "1h" for 1h0m0s.
-func durationText(d time.Duration) string {
+// DurationText is a duration without the units that are zero: "1h" for 1h0m0s.
+func DurationText(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/job"
 )
 
 // launchRules speak while the task has no Job yet.
@@ -86,7 +87,7 @@ var launchRules = []Rule{{
 			return nil
 		}
 		return f.failed(v1alpha1.ReasonCannotStart, fmt.Sprintf("The Job could not be created within %s: %s",
-			words(f.Task.Spec.Execution.StartupDeadline.Duration), f.Trouble))
+			job.DurationText(f.Task.Spec.Execution.StartupDeadline.Duration), f.Trouble))
 	},
 }, {
 	Name:    "to-launch",

@@ -54,7 +54,7 @@ var questionRules = []Rule{{
 				return f.unchanged(NextFreshTask)
 			}
 			return f.cancelled(v1alpha1.ReasonQuestionExpired, fmt.Sprintf("The question %q was not answered within %s. Nothing was run.",
-				key, words(q.AnswerBy.Sub(q.AskedAt.Time))))
+				key, job.DurationText(q.AnswerBy.Sub(q.AskedAt.Time))))
 		}
 		return nil
 	},

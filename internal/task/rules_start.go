@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/job"
 )
 
 const (
@@ -89,7 +90,7 @@ var startRules = []Rule{{
 			return v
 		}
 		return f.failed(w.reason, fmt.Sprintf("It did not start within %s. %s",
-			words(f.Task.Spec.Execution.StartupDeadline.Duration), w.message))
+			job.DurationText(f.Task.Spec.Execution.StartupDeadline.Duration), w.message))
 	},
 }, {
 	Name:    "pod-gone",

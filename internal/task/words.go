@@ -2,7 +2,6 @@ package task
 
 import (
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
@@ -89,16 +88,4 @@ func clip(text string, limit int) string {
 		cut--
 	}
 	return text[:cut] + "…"
-}
-
-// words writes a duration as people do: 10m, 1h30m.
-func words(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
