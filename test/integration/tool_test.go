@@ -170,7 +170,8 @@ func TestToolNameOfTheOlderWins(t *testing.T) {
 func TestToolNamesOfTheCompanions(t *testing.T) {
 	w := newWorld(t)
 	stop := w.controller()
-	own, ofCatalog := w.tool(named("mine"), called("task_status")), w.tool(named("theirs"), called("task_cancel"), inNamespace(w.catalog))
+	own := w.tool(named("mine"), called("task_status"))
+	ofCatalog := w.tool(named("theirs"), called("task_cancel"), inNamespace(w.catalog))
 	for _, tool := range []*v1alpha1.MCPTool{own, ofCatalog} {
 		w.awaitReady(tool, v1alpha1.ToolReasonReady)
 	}

@@ -120,8 +120,8 @@ func (w *world) controller(changes ...func(*setup)) (stop func()) {
 	return stop
 }
 
-// watch begins a watch with the present state. The API server waits three seconds for its own cache to have that; on a busy machine
-// it may have to be asked again.
+// watch begins a watch with the present state. The API server waits three seconds for its own cache to have that; on a busy
+// machine it may have to be asked again.
 func (w *world) watch(ctx context.Context, list client.ObjectList, opts ...client.ListOption) watch.Interface {
 	w.Helper()
 	for {

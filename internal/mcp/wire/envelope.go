@@ -114,7 +114,8 @@ var (
 	errDuplicate = errors.New("has a member twice")
 )
 
-// decode fills target from JSON with case-sensitive names and without duplicates. Its errors show neither Go types nor what was sent.
+// decode fills target from JSON with case-sensitive names and without duplicates. Its errors show neither Go types nor what was
+// sent.
 func decode(raw []byte, target any) error {
 	duplicates, err := kjson.UnmarshalStrict(raw, target, kjson.DisallowDuplicateFields)
 	if isSyntax, _ := kjson.SyntaxErrorOffset(err); isSyntax {
