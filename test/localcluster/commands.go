@@ -178,7 +178,7 @@ func statusCommand(f *flags) *cobra.Command {
 				err = printStatus(cmd, status)
 			}
 			if err == nil && !status.Healthy {
-				err = fmt.Errorf("cluster %q isn't healthy; up makes it so", status.Name)
+				err = fmt.Errorf("cluster %q isn't healthy (%s); up makes it so", status.Name, status.Problem)
 			}
 			return err
 		},

@@ -104,28 +104,50 @@ func waitFor(deadline time.Duration, done func() bool) bool {
 	}
 }
 
-// healthy says whether the cluster runs, with every component ready, and an API server and cluster DNS that answer.
-func (c *Cluster) healthy(ctx context.Context) bool {
-	if _, held, err := c.supervisor(); err != nil || !held {
-		return false
+// health says what is wrong with the cluster: nil if it runs, with every component ready, and an API server and cluster DNS
+// that answer.
+func (c *Cluster) health(ctx context.Context) error {
+	if _, held, err := c.supervisor(); err != nil {
+		return err
+	} else if !held {
+		return errors.New("it doesn't run")
 	}
 	state, err := supervise.ReadState(c.stateFile())
 	if err != nil {
-		return false
+		return err
 	}
 	for _, s := range state.Components {
 		if !s.Ready {
-			return false
+			return fmt.Errorf("%s isn't ready: %s", s.Name, s.Detail)
 		}
 	}
 	api, err := c.apiClient()
 	if err != nil {
-		return false
+		return err
 	}
 	if err := api.get(ctx, "/readyz", nil); err != nil {
-		return false
+		return fmt.Errorf("the API server isn't ready: %w", err)
 	}
-	return c.spec.Mode == ControlPlane || c.dnsAnswers(ctx) == nil
+	if c.spec.Mode == ControlPlane {
+		return nil
+	}
+	if err := c.dnsAnswers(ctx); err != nil {
+		return fmt.Errorf("cluster DNS: %w", err)
+	}
+	return nil
+}
+
+// settledHealth is the health of a running cluster that had the given time to get well: one probe that is lost or late on a
+// busy machine says nothing about the cluster.
+func (c *Cluster) settledHealth(ctx context.Context, patience time.Duration) (err error) {
+	waitFor(patience, func() bool {
+		if err = c.health(ctx); err == nil || ctx.Err() != nil {
+			return true
+		}
+		_, running, lookup := c.supervisor()
+		return lookup != nil || !running
+	})
+	return err
 }
 
 // wipe deletes what a cluster keeps when it is started again.

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"time"
 
 	"github.com/mcptasks/mcptasks/test/localcluster/internal/supervise"
 )
@@ -14,6 +15,8 @@ type Status struct {
 	Mode Mode   `json:"mode"`
 	// Healthy: every component is ready, and the API server and cluster DNS answer.
 	Healthy bool `json:"healthy"`
+	// Problem says why the cluster isn't healthy.
+	Problem string `json:"problem,omitempty"`
 	// Supervisor is the process id of the supervisor, 0 if it doesn't run.
 	Supervisor int `json:"supervisor"`
 	// Programs is the directory of kubectl, helm, and the cluster's own programs.
@@ -25,7 +28,10 @@ type Status struct {
 	Components []supervise.Status `json:"components"`
 }
 
-// Status tells what the cluster is doing.
+// statusPatience is how long a running cluster may take to prove that it is healthy.
+const statusPatience = 10 * time.Second
+
+// Status tells what the cluster is doing. If it doesn't prove healthy at once, that takes up to ten seconds.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	s := Status{
 		Name:       c.Name,
@@ -37,10 +43,18 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		Logs:       c.path("logs"),
 	}
 	pid, running, err := c.supervisor()
-	if err != nil || !running {
+	if err != nil {
 		return s, err
 	}
+	if !running {
+		s.Problem = "it doesn't run"
+		return s, nil
+	}
 	s.Supervisor = pid
+	if err := c.settledHealth(ctx, statusPatience); err != nil {
+		s.Problem = err.Error()
+	}
+	s.Healthy = s.Problem == ""
 	state, err := supervise.ReadState(c.stateFile())
 	if err != nil {
 		return s, err
@@ -52,6 +66,5 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 			s.Components[i].PID = outside[component.PID]
 		}
 	}
-	s.Healthy = c.healthy(ctx)
 	return s, nil
 }

@@ -65,7 +65,7 @@ func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *cons
 			l.Name, earlier.Mode, l.Name)
 	}
 	c.spec.Network = earlier.Network
-	if exists && c.spec.equal(earlier) && c.planned() && c.runs(ctx) {
+	if exists && c.spec.equal(earlier) && c.planned() && c.settledHealth(ctx, recoveryPatience) == nil {
 		return c, c.refresh(ctx)
 	}
 	if err := c.endEarlier(exists); err != nil {
@@ -88,14 +88,6 @@ func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *cons
 		return nil, err
 	}
 	return c, nil
-}
-
-// runs says whether the cluster is running and healthy, and gives one that is running some time to become so.
-func (c *Cluster) runs(ctx context.Context) bool {
-	return waitFor(recoveryPatience, func() bool {
-		_, running, err := c.supervisor()
-		return err != nil || !running || c.healthy(ctx)
-	}) && c.healthy(ctx)
 }
 
 // refresh does what is to be done in a cluster that runs.
