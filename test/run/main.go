@@ -30,9 +30,11 @@ func main() {
 
 func run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
-	filter := flags.String("run", "", "regular expression: only these end-to-end tests")
+	filter := flags.String("run", "", "regular expression: only these integration and end-to-end tests")
+	name := flags.String("cluster", "test", "name of the clusters, so that several checkouts can test at once")
+	keep := flags.Bool("keep", false, "leave the clusters running, so that the next run finds them (localcluster down ends one)")
 	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: run [--run REGEX] [PART...]\nparts, in this order:\n")
+		fmt.Fprintf(flags.Output(), "usage: run [--run REGEX] [--cluster NAME] [--keep] [PART...]\nparts, in this order:\n")
 		for _, p := range parts {
 			fmt.Fprintf(flags.Output(), "  %-12s %s\n", p.name, p.what)
 		}
@@ -55,9 +57,14 @@ func run(ctx context.Context, args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	s := &session{Env: e, report: report, filter: *filter}
+	s := &session{Env: e, report: report, filter: *filter, clusterName: *name}
+	closeAll := func() {
+		if !*keep {
+			s.close(context.WithoutCancel(ctx))
+		}
+	}
 	// What was started is ended also when ctx is over.
-	defer s.close(context.WithoutCancel(ctx))
+	defer closeAll()
 	for _, p := range selected {
 		if ctx.Err() != nil {
 			report.fail(p.name, "interrupted before it ran")
@@ -65,7 +72,7 @@ func run(ctx context.Context, args []string) int {
 		}
 		s.runPart(ctx, p)
 	}
-	s.close(context.WithoutCancel(ctx))
+	closeAll()
 	return report.summarize()
 }
 

@@ -50,6 +50,8 @@ type session struct {
 	*env.Env
 	report *report
 	filter string
+	// clusterName is the name of the cluster with pods, and begins those of the others.
+	clusterName string
 
 	// installed is the cluster with the chart installed, once somebody has asked for it.
 	installed *installation
@@ -200,7 +202,7 @@ func hasTests(dir string) (found bool, err error) {
 }
 
 func integration(ctx context.Context, s *session) error {
-	cluster := s.ControlPlane("test-integration")
+	cluster := s.ControlPlane(s.clusterName + "-integration")
 	s.clusters = append(s.clusters, cluster)
 	kubeconfig, err := cluster.Up(ctx)
 	if err != nil {
@@ -212,7 +214,7 @@ func integration(ctx context.Context, s *session) error {
 	}
 	environment = append(environment, integrationKubeconfig+"="+kubeconfig)
 	// The packages share one API server: one at a time. What a cluster did earlier is no result for this one: -count=1.
-	return s.goTest(ctx, ".", environment, "-count", "1", "-p", "1", "-timeout", "20m", "./test/integration/...")
+	return s.goTest(ctx, ".", environment, "-count", "1", "-p", "1", "-timeout", "20m", "-run", s.filter, "./test/integration/...")
 }
 
 func localCluster(ctx context.Context, s *session) error {
@@ -257,7 +259,7 @@ func (s *session) install(ctx context.Context) (string, error) {
 }
 
 func (s *session) installOnce(ctx context.Context) (string, error) {
-	cluster := s.Cluster("test")
+	cluster := s.Cluster(s.clusterName)
 	s.clusters = append(s.clusters, cluster)
 	kubeconfig, err := cluster.Up(ctx)
 	if err != nil {
