@@ -76,7 +76,7 @@ verify-generated: ## Fail if a generated file is not what make generate makes
 ##@ Build
 
 .PHONY: generate
-generate: ## Generate deepcopy code, CRDs, roles, and their copies in the chart
+generate: ## Generate deepcopy code, CRDs, roles, their copies in the chart, and the pages of what tests prove
 	mkdir -p $(OUT)/api/v1alpha1 $(OUT)/config/crd $(OUT)/config/rbac
 	rm -f $(OUT)/config/crd/*.yaml $(OUT)/config/rbac/*.yaml
 	$(CONTROLLER_GEN) object paths=./api/v1alpha1 output:object:dir=$(OUT)/api/v1alpha1
@@ -86,6 +86,7 @@ generate: ## Generate deepcopy code, CRDs, roles, and their copies in the chart
 	$(CONTROLLER_GEN) rbac:roleName=mcptasks-endpoint,fileName=endpoint.yaml \
 		paths="./internal/auth/...;./internal/mcp/...;./internal/store/..." output:rbac:dir=$(OUT)/config/rbac
 	go run ./hack/manifests --crds $(OUT)/config/crd --roles $(OUT)/config/rbac --chart $(OUT)/charts/mcptasks
+	go run ./hack/traceability --out $(OUT)/docs
 
 .PHONY: build
 build: ## Build the binaries for this machine into bin/

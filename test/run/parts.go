@@ -26,7 +26,7 @@ type part struct {
 
 // parts are all parts, the quick ones first. A part that fails does not keep the next from running.
 var parts = []part{
-	{"check", "formatting, go vet, generated files", check},
+	{"check", "formatting, go vet, generated files, what tests must prove", check},
 	{"unit", "tests that need nothing but Go", unit},
 	{"integration", "tests on a real API server", integration},
 	{"cluster", "tests of the local cluster itself: two at a time, killed and started again", localCluster},
@@ -111,6 +111,7 @@ func check(ctx context.Context, s *session) error {
 	}{
 		{"go vet", []string{"go", "vet", "./..."}},
 		{"generated files", []string{"make", "--no-print-directory", "verify-generated"}},
+		{"rules and cases have their tests", []string{"go", "run", "./hack/traceability", "--check"}},
 	} {
 		done := s.report.working(func() string { return step.name })
 		out, err := s.capture(ctx, step.args[0], step.args[1:]...)
