@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -221,6 +222,43 @@ func execCommand(f *flags) *cobra.Command {
 				return err
 			}
 			return c.Exec(cmd.Context(), args)
+		},
+	}
+}
+
+func stopCommand(f *flags) *cobra.Command {
+	return componentCommand(f, "stop", "Kill a component, such as kube-apiserver, and keep it down; status lists them",
+		(*cluster.Cluster).StopComponent)
+}
+
+func startCommand(f *flags) *cobra.Command {
+	return componentCommand(f, "start", "Start a component that stop keeps down, and wait until it is ready; so does up, with all",
+		(*cluster.Cluster).StartComponent)
+}
+
+func restartCommand(f *flags) *cobra.Command {
+	return componentCommand(f, "restart", "Kill a component, start it again, and wait until it is ready",
+		(*cluster.Cluster).RestartComponent)
+}
+
+func componentCommand(
+	f *flags, verb, short string, do func(c *cluster.Cluster, ctx context.Context, name string) error,
+) *cobra.Command {
+	return &cobra.Command{
+		Use:   verb + " COMPONENT...",
+		Short: short,
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			c, err := f.open()
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				if err := do(c, cmd.Context(), name); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 }

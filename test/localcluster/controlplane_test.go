@@ -3,9 +3,12 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcptasks/mcptasks/test/localcluster/internal/cluster"
 )
 
 // TestControlPlane uses a control plane without a node, also after its supervisor was killed and left the rest running.
@@ -37,7 +40,45 @@ func TestControlPlane(t *testing.T) {
 	if before.APIServer != after.APIServer {
 		t.Errorf("the API server moved from %s to %s", before.APIServer, after.APIServer)
 	}
+	c.stopAndStart(job)
 	if active := c.kubectl("get", job, "--output", "jsonpath={.status.active}"); active != "1" {
 		t.Errorf("the Job isn't as it was: %q active pods", active)
 	}
+}
+
+// stopAndStart stops components and starts them again, which touches nothing else. job is a Job of the cluster.
+func (c *testCluster) stopAndStart(job string) {
+	c.Helper()
+	before := c.status()
+	c.localcluster("stop", "kube-apiserver", "etcd")
+	var down cluster.Status
+	out := c.fails("isn't healthy", "status", "--output", "json")
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&down); err != nil {
+		c.Fatal(err)
+	}
+	for i, component := range down.Components {
+		stopped := component.Name == "etcd" || component.Name == "kube-apiserver"
+		switch {
+		case component.Held != stopped || (component.PID == 0) != stopped:
+			c.Errorf("after etcd and kube-apiserver were stopped, there is %+v", component)
+		case !stopped && component.PID != before.Components[i].PID:
+			c.Errorf("%s was process %d and is %d", component.Name, before.Components[i].PID, component.PID)
+		}
+	}
+	c.localcluster("start", "etcd", "kube-apiserver")
+	if uid := c.kubectl("get", job, "--output", "jsonpath={.metadata.uid}"); uid == "" {
+		c.Errorf("%s is gone", job)
+	}
+	c.localcluster("restart", "kube-controller-manager")
+	for i, component := range c.status().Components {
+		if component.PID == before.Components[i].PID || component.Restarts != 0 {
+			c.Errorf("%s, which was process %d, was to be started once: %+v", component.Name, before.Components[i].PID, component)
+		}
+	}
+	c.localcluster("stop", "kube-controller-manager")
+	c.localcluster("up", "--control-plane", "--unsafe-no-fsync", "--controller-manager-arg=--concurrent-job-syncs=7")
+	if after := c.status(); after.Supervisor != before.Supervisor {
+		c.Error("up started the whole cluster again instead of the one component that was stopped")
+	}
+	c.fails("no component", "stop", "kube-scheduler")
 }

@@ -72,6 +72,18 @@ func (c *testCluster) localcluster(args ...string) string {
 	return c.run(c.program, append(args, "--name", c.name)...)
 }
 
+// fails runs a command that has to fail with these words, and returns what it prints.
+func (c *testCluster) fails(words string, args ...string) string {
+	c.Helper()
+	var out, problem strings.Builder
+	cmd := exec.CommandContext(c.Context(), c.program, append(args, "--name", c.name)...)
+	cmd.Stdout, cmd.Stderr = &out, &problem
+	if err := cmd.Run(); err == nil || !strings.Contains(problem.String(), words) {
+		c.Fatalf("localcluster %s: got %v and %s, want a failure about %q", strings.Join(args, " "), err, problem.String(), words)
+	}
+	return out.String()
+}
+
 func (c *testCluster) status() cluster.Status {
 	c.Helper()
 	var s cluster.Status

@@ -40,7 +40,7 @@ func rootCommand() *cobra.Command {
 		"test/localcluster of a checkout (default: found from the working directory)")
 	root.AddCommand(
 		upCommand(f), downCommand(f), statusCommand(f), kubeconfigCommand(f), loadImageCommand(f), execCommand(f),
-		binariesCommand(f), superviseCommand(f),
+		stopCommand(f), startCommand(f), restartCommand(f), binariesCommand(f), superviseCommand(f),
 	)
 	return root
 }

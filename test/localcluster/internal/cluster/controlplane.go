@@ -27,6 +27,7 @@ const clusterDomain = "cluster.local"
 func (c *Cluster) plan() supervise.Plan {
 	p := supervise.Plan{
 		StateFile:  c.stateFile(),
+		HoldDir:    c.holdDir(),
 		Components: []supervise.Component{c.etcd(), c.kubeAPIServer(), c.controllerManager()},
 	}
 	if c.spec.Mode == Full {

@@ -66,6 +66,7 @@ func (l Layout) kubeconfigOf(client string) string { return l.config(client + ".
 func (l Layout) specFile() string                  { return l.path("cluster.json") }
 func (l Layout) planFile() string                  { return l.config("plan.json") }
 func (l Layout) stateFile() string                 { return l.path("run", "state.json") }
+func (l Layout) holdDir() string                   { return l.path("run", "hold") }
 
 // id tells the cluster from all others of the machine, also those of other users, in what is shared: it is short enough for
 // a network interface with a prefix.

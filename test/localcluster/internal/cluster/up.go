@@ -29,7 +29,7 @@ const (
 
 // Up makes the cluster run as the options say. A cluster that does so already is left as it is; one that doesn't, because it
 // was started with other options or because something of it ended, is stopped, cleared of remains, and started with the data
-// it had.
+// it had. What StopComponent keeps down is started.
 func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *console.Printer) (*Cluster, error) {
 	c := &Cluster{Layout: l, out: out, spec: Spec{Options: opts}}
 	var tools tools
@@ -65,6 +65,9 @@ func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *cons
 			l.Name, earlier.Mode, l.Name)
 	}
 	c.spec.Network = earlier.Network
+	if err := c.releaseAll(); err != nil {
+		return nil, err
+	}
 	if exists && c.spec.equal(earlier) && c.planned() && c.settledHealth(ctx, recoveryPatience) == nil {
 		return c, c.refresh(ctx)
 	}
@@ -236,7 +239,7 @@ func (c *Cluster) awaitComponent(ctx context.Context, name string) error {
 		switch {
 		case last.Ready:
 			return nil
-		case last.Restarts >= maxRestarts:
+		case !last.Held && last.Restarts >= maxRestarts:
 			return &finalError{&componentError{name, "it ended again and again, last with " + last.Detail, c.log(name)}}
 		}
 		return &componentError{name, last.Detail, c.log(name)}

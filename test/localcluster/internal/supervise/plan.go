@@ -6,7 +6,10 @@ package supervise
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -16,7 +19,28 @@ type Plan struct {
 	Components []Component `json:"components"`
 	// StateFile is where the supervisor writes a State whenever it changes.
 	StateFile string `json:"stateFile"`
+	// HoldDir is a directory in which a file with a component's name keeps that component down: see Hold.
+	HoldDir string `json:"holdDir"`
 }
+
+// Hold makes the supervisor of a plan kill a component and keep it down until Release. It returns at once; the component's
+// Status tells when it is done.
+func Hold(p Plan, component string) error {
+	if err := os.MkdirAll(p.HoldDir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(p.holdFile(component), nil, 0o600)
+}
+
+// Release makes the supervisor of a plan start a component again that Hold keeps down. It is no error if none does.
+func Release(p Plan, component string) error {
+	if err := os.Remove(p.holdFile(component)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (p Plan) holdFile(component string) string { return filepath.Join(p.HoldDir, component) }
 
 // Component is a program to be kept running.
 type Component struct {
@@ -58,7 +82,9 @@ type Status struct {
 	// running.
 	PID   int  `json:"pid"`
 	Ready bool `json:"ready"`
-	// Restarts counts how often the component ended and was started again.
+	// Held: the component is down because Hold keeps it so.
+	Held bool `json:"held,omitempty"`
+	// Restarts counts how often the component ended by itself and was started again, since it was first started or released.
 	Restarts int `json:"restarts"`
 	// Detail says why the component isn't ready.
 	Detail string    `json:"detail,omitempty"`

@@ -18,6 +18,8 @@ const (
 	// How often a component that isn't ready, and one that is, are asked.
 	startingInterval = 100 * time.Millisecond
 	readyInterval    = 2 * time.Second
+	// How often is looked whether a component is to be held down.
+	holdInterval = 100 * time.Millisecond
 	// The wait before a component that ended is started again; it doubles with each time up to the limit, and is short again
 	// for one that has been up longer than the limit.
 	firstBackoff = 200 * time.Millisecond
@@ -41,7 +43,9 @@ func Run(ctx context.Context, plan Plan) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}
-		k := &keeper{supervisor: s, index: i, component: c, check: check, ready: make(chan struct{})}
+		k := &keeper{
+			supervisor: s, index: i, component: c, holdFile: plan.holdFile(c.Name), check: check, ready: make(chan struct{}),
+		}
 		running.Go(func() { k.keep(ctx) })
 		running.Go(func() { k.watch(ctx) })
 		if !c.Gate {
@@ -87,7 +91,9 @@ type keeper struct {
 	*supervisor
 	index     int
 	component Component
-	check     check
+	// holdFile keeps the component down as long as it exists.
+	holdFile string
+	check    check
 	// ready is closed when the component has been ready for the first time.
 	ready     chan struct{}
 	readyOnce sync.Once
@@ -97,10 +103,18 @@ type keeper struct {
 func (k *keeper) keep(ctx context.Context) {
 	backoff := firstBackoff
 	for {
+		k.awaitRelease(ctx)
+		if ctx.Err() != nil {
+			return
+		}
 		began := time.Now()
 		why := k.runOnce(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if k.held() {
+			backoff = firstBackoff
+			continue
 		}
 		if time.Since(began) > lastBackoff {
 			backoff = firstBackoff
@@ -116,21 +130,49 @@ func (k *keeper) keep(ctx context.Context) {
 	}
 }
 
-// runOnce runs the component until it ends and says how it did.
+// held says whether the component is to be down.
+func (k *keeper) held() bool {
+	_, err := os.Stat(k.holdFile)
+	return err == nil
+}
+
+// awaitRelease waits until the component may run, or ctx ends.
+func (k *keeper) awaitRelease(ctx context.Context) {
+	if !k.held() {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "%s is held down\n", k.component.Name)
+	k.update(k.index, func(s *Status) { s.PID, s.Ready, s.Held, s.Detail = 0, false, true, "stopped by hand" })
+	for k.held() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(holdInterval):
+		}
+	}
+	k.update(k.index, func(s *Status) { s.Held, s.Detail, s.Restarts = false, "", 0 })
+}
+
+// runOnce runs the component until it ends or is to be down, and says how it ended.
 func (k *keeper) runOnce(ctx context.Context) string {
 	pid, ended, err := k.start()
 	if err != nil {
 		return err.Error()
 	}
 	k.update(k.index, func(s *Status) { s.PID = pid })
-	select {
-	case status := <-ended:
-		return describe(status)
-	case <-ctx.Done():
-		// The component leads a process group of its own.
-		_ = syscall.Kill(-pid, syscall.SIGKILL)
-		return describe(<-ended)
+	look := time.NewTicker(holdInterval)
+	defer look.Stop()
+	for ctx.Err() == nil && !k.held() {
+		select {
+		case status := <-ended:
+			return describe(status)
+		case <-look.C:
+		case <-ctx.Done():
+		}
 	}
+	// The component leads a process group of its own.
+	_ = syscall.Kill(-pid, syscall.SIGKILL)
+	return describe(<-ended)
 }
 
 func (k *keeper) start() (int, <-chan syscall.WaitStatus, error) {

@@ -35,7 +35,7 @@ func newPlanner(t *testing.T) *planner {
 func (p *planner) path(name string) string { return filepath.Join(p.dir, name) }
 
 func (p *planner) plan(components ...Component) Plan {
-	return Plan{Components: components, StateFile: p.path("state")}
+	return Plan{Components: components, StateFile: p.path("state"), HoldDir: p.path("hold")}
 }
 
 // script is a component that runs a shell script, and is ready when its socket is listened to.
@@ -99,6 +99,23 @@ func (p *planner) await(name, what string, wanted func(Status) bool) Status {
 	return last
 }
 
+// awaitFree waits until no process of a component is left.
+func (p *planner) awaitFree(name string) {
+	p.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, held, err := lock.Holder(p.path(name + ".lock"))
+		if err != nil {
+			p.Fatal(err)
+		}
+		if !held {
+			return
+		}
+		if time.Now().After(end) {
+			p.Fatalf("something still holds the lock of %s", name)
+		}
+	}
+}
+
 func ready(s Status) bool   { return s.Ready }
 func running(s Status) bool { return s.PID != 0 }
 
@@ -139,6 +156,56 @@ func TestComponentThatEndsIsStartedAgain(t *testing.T) {
 	}
 }
 
+func TestHeldComponentStaysDownUntilItIsReleased(t *testing.T) {
+	p := newPlanner(t)
+	p.makeReady("c")
+	other := p.script("other", "exec sleep 60")
+	// Its child has to end, too.
+	plan := p.plan(p.script("c", "echo started; sleep 60 & wait"), other)
+	p.run(plan)
+	first := p.await("c", "ready", ready)
+	bystander := p.await("other", "running", running)
+
+	if err := Hold(plan, "c"); err != nil {
+		t.Fatal(err)
+	}
+	held := p.await("c", "held", func(s Status) bool { return s.Held })
+	if held.PID != 0 || held.Ready || held.Detail == "" {
+		t.Errorf("a held component is %+v", held)
+	}
+	p.awaitFree("c")
+	if err := Release(plan, "c"); err != nil {
+		t.Fatal(err)
+	}
+	second := p.await("c", "ready again", ready)
+	if second.Held || second.PID == first.PID || second.Restarts != 0 {
+		t.Errorf("released, after process %d, it is %+v", first.PID, second)
+	}
+	if now := p.await("other", "running", running); now != bystander {
+		t.Errorf("the other component was %+v and is %+v", bystander, now)
+	}
+	if err := Release(plan, "c"); err != nil {
+		t.Errorf("released twice: %v", err)
+	}
+}
+
+func TestHeldComponentIsNotStartedWithTheSupervisor(t *testing.T) {
+	p := newPlanner(t)
+	plan := p.plan(p.script("c", "echo started; exec sleep 60"))
+	if err := Hold(plan, "c"); err != nil {
+		t.Fatal(err)
+	}
+	p.run(plan)
+	p.await("c", "held", func(s Status) bool { return s.Held })
+	if log, err := os.ReadFile(p.path("c.log")); !os.IsNotExist(err) {
+		t.Errorf("it was started: %q, %v", log, err)
+	}
+	if err := Release(plan, "c"); err != nil {
+		t.Fatal(err)
+	}
+	p.await("c", "running", running)
+}
+
 func TestWhyAComponentEnds(t *testing.T) {
 	for text, want := range map[string]string{"exit 3": "exit status 3", "kill -9 $$": "killed by signal: killed"} {
 		t.Run(text, func(t *testing.T) {
@@ -172,20 +239,7 @@ func TestEndOfTheSupervisorEndsAll(t *testing.T) {
 		t.Errorf("the lock of process %d is held by %d, %t, %v", s.PID, pid, held, err)
 	}
 	stop()
-	end := time.Now().Add(20 * time.Second)
-	for {
-		_, held, err := lock.Holder(p.path("c.lock"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !held {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("something still holds the component's lock")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	p.awaitFree("c")
 }
 
 func TestSurvivorOfAnEarlierStartIsNotJoined(t *testing.T) {
