@@ -50,6 +50,28 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return nil
 }
 
+// StopComponent kills one program of the cluster, such as kube-apiserver, and keeps it down.
+func (c *Cluster) StopComponent(ctx context.Context, name string) error {
+	return c.changeComponent(ctx, "stop", name)
+}
+
+// StartComponent starts what StopComponent has stopped, and waits until it is ready.
+func (c *Cluster) StartComponent(ctx context.Context, name string) error {
+	return c.changeComponent(ctx, "start", name)
+}
+
+// RestartComponent kills one program of the cluster, starts it again, and waits until it is ready.
+func (c *Cluster) RestartComponent(ctx context.Context, name string) error {
+	return c.changeComponent(ctx, "restart", name)
+}
+
+func (c *Cluster) changeComponent(ctx context.Context, verb, name string) error {
+	if err := c.env.run(ctx, "go", c.args(verb, name)...); err != nil {
+		return fmt.Errorf("%s %s of the cluster %s: %w", verb, name, c.Name, err)
+	}
+	return nil
+}
+
 // LoadImages puts image archives into the cluster's node.
 func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
 	if err := c.env.run(ctx, "go", c.args("load-image", archives...)...); err != nil {

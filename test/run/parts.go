@@ -37,6 +37,7 @@ var parts = []part{
 // The environment variables that tell tests where their cluster and programs are.
 const (
 	integrationKubeconfig = "MCPTASKS_INTEGRATION_KUBECONFIG"
+	integrationCluster    = "MCPTASKS_INTEGRATION_CLUSTER"
 	e2eKubeconfig         = "MCPTASKS_E2E_KUBECONFIG"
 	kubectlPath           = "MCPTASKS_KUBECTL"
 	helmPath              = "MCPTASKS_HELM"
@@ -213,7 +214,7 @@ func integration(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	environment = append(environment, integrationKubeconfig+"="+kubeconfig)
+	environment = append(environment, integrationKubeconfig+"="+kubeconfig, integrationCluster+"="+cluster.Name)
 	// The packages share one API server: one at a time. What a cluster did earlier is no result for this one: -count=1.
 	return s.goTest(ctx, ".", environment, "-count", "1", "-p", "1", "-timeout", "20m", "-run", s.filter, "./test/integration/...")
 }
