@@ -146,6 +146,8 @@ const (
 )
 
 // Execution says how calls of a tool are run, how long they may take and how long they are kept.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.pollInterval) || !has(self.maxPollInterval) || duration(self.maxPollInterval) >= duration(self.pollInterval)",message="maxPollInterval must not be shorter than pollInterval"
 type Execution struct {
 	// mode says whether the caller has to speak the Tasks extension. Default: Optional.
 	// +optional
@@ -159,11 +161,18 @@ type Execution struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('10m')",message="blockFor must be a duration from 1s to 10m"
 	BlockFor metav1.Duration `json:"blockFor,omitzero"`
 
-	// pollInterval is what clients are told to wait between two tasks/get. Default: 2s. 100ms to 1h.
+	// pollInterval is what clients are told to wait between two tasks/get at first, and the least that they ever are. Once a call
+	// runs, they are told to wait longer the longer it does: about a tenth of that time. Default: 2s. 100ms to 1h.
 	// +optional
 	// +kubebuilder:default="2s"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="pollInterval must be a duration from 100ms to 1h"
 	PollInterval metav1.Duration `json:"pollInterval,omitzero"`
+
+	// maxPollInterval is the most that clients are told to wait between two tasks/get, however long a call runs. Not shorter than
+	// pollInterval; equal to it, the wait is always the same. Default: 30s, or pollInterval if that is longer. 100ms to 1h.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="maxPollInterval must be a duration from 100ms to 1h"
+	MaxPollInterval metav1.Duration `json:"maxPollInterval,omitzero"`
 
 	// startupDeadline is how long the Job may take until its container runs: scheduling, image, volumes. Default: 10m. 1s
 	// to 24h.

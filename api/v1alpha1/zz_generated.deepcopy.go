@@ -47,6 +47,7 @@ func (in *Execution) DeepCopyInto(out *Execution) {
 	*out = *in
 	out.BlockFor = in.BlockFor
 	out.PollInterval = in.PollInterval
+	out.MaxPollInterval = in.MaxPollInterval
 	out.StartupDeadline = in.StartupDeadline
 	out.Deadline = in.Deadline
 	in.Retention.DeepCopyInto(&out.Retention)

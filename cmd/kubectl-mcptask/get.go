@@ -87,7 +87,7 @@ func list(w io.Writer, tasks []v1alpha1.MCPTask, namespaces bool, now time.Time)
 	row("NAMESPACE", "TASK", "TOOL", "STATE", "AGE", "MESSAGE")
 	for i := range tasks {
 		t := &tasks[i]
-		seen := task.Wire(t)
+		seen := task.Wire(t, now)
 		age := age(t.CreationTimestamp.Time, now)
 		row(t.Namespace, t.Name, t.Spec.Tool.Name, string(seen.Status), age, oneLine(seen.StatusMessage))
 	}
@@ -96,7 +96,7 @@ func list(w io.Writer, tasks []v1alpha1.MCPTask, namespaces bool, now time.Time)
 
 // describe writes one fact a line, leaving out what is not there.
 func describe(w io.Writer, t *v1alpha1.MCPTask, now time.Time) error {
-	seen := task.Wire(t)
+	seen := task.Wire(t, now)
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fact := func(name, format string, args ...any) {
 		if value := oneLine(fmt.Sprintf(format, args...)); value != "" {

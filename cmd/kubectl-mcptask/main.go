@@ -41,7 +41,8 @@ func newRootCommand(now func() time.Time) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	var cluster cluster
 	cluster.addFlags(root.PersistentFlags())
-	root.AddCommand(newGetCommand(&cluster, now), newResultCommand(&cluster), newCancelCommand(&cluster, now), newVersionCommand())
+	root.AddCommand(
+		newGetCommand(&cluster, now), newResultCommand(&cluster, now), newCancelCommand(&cluster, now), newVersionCommand())
 	return root
 }
 

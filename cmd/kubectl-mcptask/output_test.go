@@ -219,7 +219,7 @@ func TestPrintResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			task := newTask("t-1", tc.change)
 			var out bytes.Buffer
-			err := printResult(&out, &task, tc.json)
+			err := printResult(&out, &task, tc.json, now)
 			if out.String() != tc.want {
 				t.Errorf("output %q, want %q", out.String(), tc.want)
 			}

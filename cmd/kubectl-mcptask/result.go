@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/mcptasks/mcptasks/internal/task"
 )
 
-func newResultCommand(c *cluster) *cobra.Command {
+func newResultCommand(c *cluster, now func() time.Time) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "result NAME",
@@ -29,7 +30,7 @@ be one.`,
 			if err != nil {
 				return err
 			}
-			return printResult(cmd.OutOrStdout(), t, asJSON)
+			return printResult(cmd.OutOrStdout(), t, asJSON, now())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole MCP CallToolResult as JSON")
@@ -47,8 +48,8 @@ type callToolResult struct {
 	IsError bool `json:"isError"`
 }
 
-func printResult(w io.Writer, t *v1alpha1.MCPTask, asJSON bool) error {
-	seen := task.Wire(t)
+func printResult(w io.Writer, t *v1alpha1.MCPTask, asJSON bool, now time.Time) error {
+	seen := task.Wire(t, now)
 	switch seen.Status {
 	case v1alpha1.StateCompleted:
 	case v1alpha1.StateFailed:

@@ -65,7 +65,7 @@ func TestTheLongestTTLDoesNotOverflow(t *testing.T) {
 		o.Task.Spec.Execution.Retries = 20
 		o.Task.Spec.Execution.Retention.Task = &metav1.Duration{Duration: 8760 * time.Hour}
 	})
-	got := Wire(s.Task).TTLMs
+	got := Wire(s.Task, t0).TTLMs
 	if got == nil || *got < (21*744*time.Hour+8760*time.Hour).Milliseconds() {
 		t.Errorf("ttlMs %v", got)
 	}

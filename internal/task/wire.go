@@ -25,8 +25,8 @@ type Created struct {
 	LastUpdatedAt string `json:"lastUpdatedAt"`
 	// TTLMs is how many milliseconds after CreatedAt the task may be gone: null (no limit) or more than 0.
 	TTLMs *int64 `json:"ttlMs"`
-	// PollIntervalMs is how many milliseconds a client should wait between two tasks/get.
-	PollIntervalMs int64 `json:"pollIntervalMs,omitempty"`
+	// PollIntervalMs is how many milliseconds a client should wait between two tasks/get: PollInterval. More than 0.
+	PollIntervalMs int64 `json:"pollIntervalMs"`
 }
 
 // Detailed is the "DetailedTask" of the Tasks extension's schema: what tasks/get and notifications/tasks say of a task. Which of
@@ -81,9 +81,9 @@ const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
 
 // Wire is what clients see of a task: the one function behind tasks/get, notifications/tasks and the kubectl plugin. It already
 // counts what spec says and status has not caught up with: an answered question is gone, a requested cancel shows in the message,
-// and a task the controller has not seen yet is working.
-func Wire(t *v1alpha1.MCPTask) Detailed {
-	d := Detailed{Created: WireCreated(t)}
+// and a task the controller has not seen yet is working. Nothing but pollIntervalMs depends on now.
+func Wire(t *v1alpha1.MCPTask, now time.Time) Detailed {
+	d := Detailed{Created: WireCreated(t, now)}
 	switch d.Status {
 	case v1alpha1.StateCompleted:
 		d.Result = json.RawMessage(t.Status.Result)
@@ -96,7 +96,7 @@ func Wire(t *v1alpha1.MCPTask) Detailed {
 }
 
 // WireCreated is the part of Wire that an answer to tools/call may carry: the task without result, error and inputRequests.
-func WireCreated(t *v1alpha1.MCPTask) Created {
+func WireCreated(t *v1alpha1.MCPTask, now time.Time) Created {
 	state, message := current(t)
 	c := Created{
 		TaskID:         t.Name,
@@ -104,7 +104,7 @@ func WireCreated(t *v1alpha1.MCPTask) Created {
 		StatusMessage:  message,
 		CreatedAt:      t.CreationTimestamp.UTC().Format(timeLayout),
 		LastUpdatedAt:  lastUpdated(t).UTC().Format(timeLayout),
-		PollIntervalMs: ceilMs(t.Spec.Execution.PollInterval.Duration),
+		PollIntervalMs: ceilMs(PollInterval(t, now)),
 	}
 	if ttl := TTL(t); ttl != nil {
 		ms := ceilMs(*ttl)

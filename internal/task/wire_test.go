@@ -90,7 +90,7 @@ func TestWire(t *testing.T) {
 			"lastUpdatedAt":"2026-11-30T12:00:00.000000Z","ttlMs":null}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := json.Marshal(Wire(c.seen.Task))
+			got, err := json.Marshal(Wire(c.seen.Task, t0.Add(20*time.Second)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestWireKeepsTheResult(t *testing.T) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(Wire(s.Task)); err != nil {
+	if err := enc.Encode(Wire(s.Task, t0)); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(out.Bytes(), []byte(result)) {
@@ -128,7 +128,7 @@ func TestWireKeepsTheResult(t *testing.T) {
 // TestWireCreatedIsOnlyTheTask: an answer to tools/call never carries a result, even if the task is over by then.
 func TestWireCreatedIsOnlyTheTask(t *testing.T) {
 	s := newScene().status(func(s *v1alpha1.MCPTaskStatus) { s.State, s.Result, s.FinishedAt = completed, `{}`, micro(1, 0) })
-	doc, err := json.Marshal(WireCreated(s.Task))
+	doc, err := json.Marshal(WireCreated(s.Task, t0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestWireCreatedIsOnlyTheTask(t *testing.T) {
 
 func TestWireNeverShowsAFailureWithoutAnError(t *testing.T) {
 	s := newScene().status(func(s *v1alpha1.MCPTaskStatus) { s.State = failed })
-	if e := Wire(s.Task).Error; e == nil || e.Code != -32603 || e.Message == "" {
+	if e := Wire(s.Task, t0).Error; e == nil || e.Code != -32603 || e.Message == "" {
 		t.Errorf("error %+v", e)
 	}
 }

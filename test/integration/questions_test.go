@@ -84,7 +84,7 @@ func TestQuestionsFromAskingToTheJob(t *testing.T) {
 	partly := await(w, asked, "the answer to be counted in", func(t *v1alpha1.MCPTask) bool {
 		return strings.Contains(t.Status.Message, "first for hello?")
 	})
-	if open := task.Wire(partly).InputRequests; len(open) != 1 || open["first"].Params.Message == "" {
+	if open := task.Wire(partly, time.Now()).InputRequests; len(open) != 1 || open["first"].Params.Message == "" {
 		t.Errorf("after a part of the answers, open are %+v", open)
 	}
 	if partly.Status.State != v1alpha1.StateInputRequired {

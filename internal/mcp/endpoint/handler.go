@@ -140,7 +140,7 @@ func NewHandler(
 	if err != nil {
 		return nil, err
 	}
-	service := methods.New(draining, tools, tasks, states)
+	service := methods.New(draining, tools, tasks, states, cluster.now())
 	if options.CompanionTools {
 		service.WithCompanions()
 	}

@@ -54,18 +54,19 @@ func TestSnapshotsEqualTasksGet(t *testing.T) {
 			e := newEndpoint(t, endpointOptions{})
 			e.records.create("t-1", alice)
 			e.records.change("t-1", edit)
+			e.clock.Step(10 * time.Minute) // long enough for clients to be told to poll less often
 			snapshot := e.open(t, filterOf("t-1")).next(t)
 
 			get, err := wire.EncodeResult(json.RawMessage("7"), struct {
 				wire.ResultHeader
 				tasks.Detailed
-			}{wire.Server{}.Complete(), tasks.Wire(e.records.get("t-1"))})
+			}{wire.Server{}.Complete(), tasks.Wire(e.records.get("t-1"), e.clock.Now())})
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, want, _ := strings.Cut(string(get), `"taskId"`)
 			_, got, _ := strings.Cut(strings.TrimSuffix(string(snapshot.raw), "\n"), `"taskId"`)
-			if got != want {
+			if got != want || (name == "working" && !strings.Contains(got, `"pollIntervalMs":30000`)) {
 				t.Errorf("notification %s\ntasks/get    %s", got, want)
 			}
 			if strings.Contains(string(snapshot.raw[:strings.Index(string(snapshot.raw), `"taskId"`)]), "resultType") {
@@ -116,6 +117,7 @@ func TestInvisibleChangesAreNotTold(t *testing.T) {
 			t.Status.Message = "Accepted; waiting to be started."
 		},
 	} {
+		e.clock.Step(time.Hour) // in which the poll interval grows
 		e.records.change("t-1", same)
 		e.records.say("t-fence", e.records.get("t-1").ResourceVersion)
 		stream.expect(t, "t-fence", e.records.get("t-1").ResourceVersion)

@@ -8,7 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
 
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/store"
 	"github.com/mcptasks/mcptasks/internal/task"
 )
@@ -44,13 +46,14 @@ type view interface {
 // taskView is a task, as its owner sees it.
 type taskView struct {
 	tasks Tasks
+	clock clock.PassiveClock
 	scope store.Scope
 	id    string
 	of    subscription
 
 	uid     types.UID
 	version string            // the resource version that was looked at last
-	said    [sha256.Size]byte // what was said last
+	said    [sha256.Size]byte // what was said last, but for what only time changes
 }
 
 func (v *taskView) look(ctx context.Context) (news *message, last bool, err error) {
@@ -67,16 +70,29 @@ func (v *taskView) look(ctx context.Context) (news *message, last bool, err erro
 	}
 	v.uid, v.version = now.UID, now.ResourceVersion
 	last = now.Status.State.Terminal()
-	changed, err := taskChanged(v.of, task.Wire(now))
+	said, err := v.sum(now)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case said == v.said: // something changed that clients do not see
+		return nil, last, nil
+	}
+	changed, err := taskChanged(v.of, task.Wire(now, v.clock.Now()))
 	if err != nil {
 		return nil, false, fmt.Errorf("encode task %s: %w", v.id, err)
 	}
-	said := sha256.Sum256(changed.body)
-	if said == v.said { // something changed that clients do not see
-		return nil, last, nil
-	}
 	v.said = said
 	return &changed, last, nil
+}
+
+// sum identifies what there is to say of the task. The time that it is said at is none of it, be it always the same: that a client
+// may poll less often by now is no news.
+func (v *taskView) sum(t *v1alpha1.MCPTask) (sum [sha256.Size]byte, err error) {
+	said, err := taskChanged(v.of, task.Wire(t, t.CreationTimestamp.Time))
+	if err != nil {
+		return sum, fmt.Errorf("encode task %s: %w", v.id, err)
+	}
+	return sha256.Sum256(said.body), nil
 }
 
 // newer reports whether version a comes after b.

@@ -45,7 +45,7 @@ func (s *stream) subscribeTasks(ctx context.Context, ids []string) ([]string, er
 	group.SetLimit(parallelism)
 	for i, id := range ids {
 		group.Go(func() error {
-			task := &subject{view: &taskView{tasks: s.service.Tasks, scope: scope, id: id, of: s.of}}
+			task := &subject{view: &taskView{tasks: s.service.Tasks, clock: s.service.Clock, scope: scope, id: id, of: s.of}}
 			stop, err := s.service.Tasks.Watch(ctx, scope, id, func() { s.pending.add(task) })
 			switch {
 			case errors.Is(err, store.ErrNotFound):

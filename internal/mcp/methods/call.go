@@ -113,7 +113,7 @@ func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (
 		return Outcome{}, err
 	}
 	if call.Tasks && mode != v1alpha1.ModeForbidden {
-		view := task.WireCreated(created)
+		view := task.WireCreated(created, s.clock.Now())
 		return Outcome{Task: &view}, nil
 	}
 	result, err := s.wait(ctx, caller, tool, created, call.Waiting)

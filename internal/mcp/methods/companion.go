@@ -149,7 +149,7 @@ func (s *Service) statusCompanion(
 			return nil, err
 		}
 	}
-	switch view := task.WireCreated(last); view.Status {
+	switch view := task.WireCreated(last, s.clock.Now()); view.Status {
 	case v1alpha1.StateCompleted, v1alpha1.StateFailed:
 		result, err := s.ending(ctx, caller, in.TaskID)
 		if failure := (*wire.Error)(nil); errors.As(err, &failure) {
@@ -180,7 +180,7 @@ func (s *Service) cancelCompanion(
 	if err != nil {
 		return nil, err
 	}
-	if view := task.WireCreated(t); view.Status.Terminal() {
+	if view := task.WireCreated(t, s.clock.Now()); view.Status.Terminal() {
 		text := fmt.Sprintf("Task %s had ended already (%s), and is left as it is. %s has its result.",
 			in.TaskID, view.Status, v1alpha1.CompanionStatus)
 		return wire.TextResult(text, false), nil

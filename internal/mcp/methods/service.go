@@ -3,6 +3,8 @@ package methods
 import (
 	"context"
 
+	"k8s.io/utils/clock"
+
 	"github.com/mcptasks/mcptasks/internal/auth"
 	"github.com/mcptasks/mcptasks/internal/mcp/catalog"
 	"github.com/mcptasks/mcptasks/internal/mcp/roundtrip"
@@ -14,6 +16,7 @@ type Service struct {
 	catalog  *catalog.Catalog
 	tasks    *store.Store
 	states   *roundtrip.Sealer
+	clock    clock.PassiveClock
 	draining context.Context
 	// companions are offered beside the catalog's tools; empty where they are switched off.
 	companions []companion
@@ -21,8 +24,10 @@ type Service struct {
 
 // New makes a Service. states seals what clients carry from one round of questions to the next. When draining ends, calls that
 // are being waited for are answered as if their time were up: the process is about to end, the work is not.
-func New(draining context.Context, tools *catalog.Catalog, tasks *store.Store, states *roundtrip.Sealer) *Service {
-	return &Service{catalog: tools, tasks: tasks, states: states, draining: draining}
+func New(
+	draining context.Context, tools *catalog.Catalog, tasks *store.Store, states *roundtrip.Sealer, now clock.PassiveClock,
+) *Service {
+	return &Service{catalog: tools, tasks: tasks, states: states, clock: now, draining: draining}
 }
 
 // WithCompanions offers the companion tools, task_status and task_cancel, too. Call it before the first method.

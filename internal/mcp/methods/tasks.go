@@ -17,7 +17,7 @@ func (s *Service) GetTask(ctx context.Context, caller auth.Caller, id string) (t
 	if err != nil {
 		return task.Detailed{}, refused(err)
 	}
-	return task.Wire(t), nil
+	return task.Wire(t, s.clock.Now()), nil
 }
 
 // UpdateTask records answers to the task's open questions. Other keys are ignored, whatever they hold.

@@ -46,7 +46,7 @@ func (s *Service) wait(
 	case err != nil && patience.Err() == nil:
 		return nil, fmt.Errorf("follow task %s: %w", created.Name, err)
 	}
-	switch view := task.WireCreated(last); view.Status {
+	switch view := task.WireCreated(last, s.clock.Now()); view.Status {
 	case v1alpha1.StateCompleted, v1alpha1.StateFailed:
 		return s.ending(ctx, caller, created.Name)
 	case v1alpha1.StateCancelled:
@@ -66,7 +66,7 @@ func (s *Service) follow(
 	var told string
 	err = s.tasks.Follow(ctx, scopeOf(caller), created.Name, func(t *v1alpha1.MCPTask) bool {
 		last = t
-		view := task.WireCreated(t)
+		view := task.WireCreated(t, s.clock.Now())
 		if view.Status != v1alpha1.StateWorking {
 			return false
 		}
@@ -85,7 +85,7 @@ func (s *Service) ending(ctx context.Context, caller auth.Caller, id string) (js
 	if err != nil {
 		return nil, fmt.Errorf("read the end of task %s: %w", id, err)
 	}
-	view := task.Wire(t)
+	view := task.Wire(t, s.clock.Now())
 	if view.Error != nil {
 		failure := &wire.Error{Code: int(view.Error.Code), Message: view.Error.Message}
 		if view.Error.Data != nil {
@@ -98,7 +98,7 @@ func (s *Service) ending(ctx context.Context, caller auth.Caller, id string) (js
 
 // unfinished says that the work goes on, and how to come back to it.
 func (s *Service) unfinished(tool *catalog.Tool, caller auth.Caller, t *v1alpha1.MCPTask, state string) json.RawMessage {
-	view := task.WireCreated(t)
+	view := task.WireCreated(t, s.clock.Now())
 	again := "calling the tool again would start it a second time"
 	if t.Spec.Idempotency != nil {
 		again = "calling the tool again with the same idempotency key waits on, without it would start it a second time"

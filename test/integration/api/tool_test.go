@@ -139,6 +139,9 @@ func TestToolRules(t *testing.T) {
 	limit := func(q string) func(*v1alpha1.MCPTool) {
 		return func(tool *v1alpha1.MCPTool) { tool.Spec.Result.Limit = resource.MustParse(q) }
 	}
+	polls := func(least, most time.Duration) func(*v1alpha1.MCPTool) {
+		return execution(func(e *v1alpha1.Execution) { e.PollInterval.Duration, e.MaxPollInterval.Duration = least, most })
+	}
 	toolName := func(name string) func(*v1alpha1.MCPTool) {
 		return func(tool *v1alpha1.MCPTool) { tool.Spec.Name = name }
 	}
@@ -161,6 +164,10 @@ func TestToolRules(t *testing.T) {
 		"blockFor 1s":              {blockFor(time.Second), ""},
 		"blockFor 11m":             {blockFor(11 * time.Minute), "from 1s to 10m"},
 		"pollInterval 99ms":        {execution(func(e *v1alpha1.Execution) { e.PollInterval.Duration = 99e6 }), "from 100ms to 1h"},
+		"pollInterval 1m alone":    {polls(time.Minute, 0), ""},
+		"maxPollInterval 61m":      {polls(time.Second, 61*time.Minute), "from 100ms to 1h"},
+		"maxPollInterval equal":    {polls(time.Minute, time.Minute), ""},
+		"maxPollInterval below":    {polls(time.Minute, time.Minute-time.Millisecond), "must not be shorter than pollInterval"},
 		"startupDeadline 25h":      {execution(func(e *v1alpha1.Execution) { e.StartupDeadline.Duration = 25 * day }), "1s to 24h"},
 		"deadline 720h":            {deadline(720 * time.Hour), ""},
 		"deadline half a second":   {deadline(5e8), "from 1s to 720h"},
