@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/expression"
 	"github.com/mcptasks/mcptasks/internal/schema"
 )
 
@@ -69,14 +70,14 @@ func (s *Set) Plan(ask v1alpha1.QuestionAsk, arguments []byte, answers map[strin
 		return Plan{}, errors.New("arguments: not a JSON object")
 	}
 	p := planner{given: answers, settled: map[string]bool{}, accepted: map[string]any{}, asked: map[string]Question{}}
-	p.variables = map[string]any{varArguments: s.arguments.value(value), varAnswers: object(p.accepted)}
+	p.variables = map[string]any{varArguments: s.arguments.Value(value), varAnswers: expression.Object(p.accepted)}
 	var unjudged []*compiled
 	for _, i := range s.order {
 		c := s.questions[i]
 		if c.ask == v1alpha1.AskTask && ask == v1alpha1.AskCall || !all(c.askedAfter, p.settled) {
 			continue
 		}
-		ended, err := p.take(c, s.answers.fields[c.key])
+		ended, err := p.take(c, s.answers[c.key])
 		if err == nil && ended == nil && p.accepted[c.key] != nil {
 			if all(c.judgedAfter, p.settled) {
 				ended, err = p.judge(c)
@@ -127,9 +128,9 @@ type planner struct {
 }
 
 // take looks at one question whose dependencies are settled. It returns a plan if its answer ends the call.
-func (p *planner) take(c *compiled, answer *shape) (*Plan, error) {
+func (p *planner) take(c *compiled, answer *expression.Shape) (*Plan, error) {
 	if c.when != nil {
-		applies, err := c.when.evalBool(p.variables)
+		applies, err := c.when.Bool(p.variables)
 		if err != nil {
 			return nil, &Error{Key: c.key, Field: "when", Err: err}
 		}
@@ -148,8 +149,8 @@ func (p *planner) take(c *compiled, answer *shape) (*Plan, error) {
 		if err != nil {
 			return nil, &Error{Key: c.key, Err: fmt.Errorf("the recorded answer cannot be read: %w", err)}
 		}
-		p.accepted[c.key] = answer.value(value)
-		p.variables[varAnswers] = object(p.accepted)
+		p.accepted[c.key] = answer.Value(value)
+		p.variables[varAnswers] = expression.Object(p.accepted)
 		p.settled[c.key] = true
 		return nil, nil
 	case v1alpha1.AnswerDecline:
@@ -165,7 +166,7 @@ func (p *planner) take(c *compiled, answer *shape) (*Plan, error) {
 
 // put notes a question as outstanding.
 func (p *planner) put(c *compiled) error {
-	text, err := c.message.evalString(p.variables)
+	text, err := c.message.String(p.variables)
 	if err != nil {
 		return &Error{Key: c.key, Field: "message", Err: err}
 	}
@@ -183,7 +184,7 @@ func (p *planner) judge(c *compiled) (*Plan, error) {
 		return nil, nil
 	}
 	p.variables[varAnswer] = p.accepted[c.key]
-	proceed, err := c.proceedIf.evalBool(p.variables)
+	proceed, err := c.proceedIf.Bool(p.variables)
 	if err != nil {
 		return nil, &Error{Key: c.key, Field: "proceedIf", Err: err}
 	}

@@ -9,7 +9,15 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/expression"
 	"github.com/mcptasks/mcptasks/internal/schema"
+)
+
+// The variables of expressions.
+const (
+	varArguments = "arguments"
+	varAnswers   = "answers"
+	varAnswer    = "answer"
 )
 
 // DefaultDeadline is how long a question may stay unanswered where the tool does not say.
@@ -25,8 +33,9 @@ type Set struct {
 	// questions are in the tool's order, order are their indexes such that each comes after those that it depends on.
 	questions []*compiled
 	order     []int
-	arguments *shape
-	answers   *shape
+	arguments *expression.Shape
+	// answers are the shapes of the contents of accepted answers, by key.
+	answers map[string]*expression.Shape
 }
 
 // compiled is one question.
@@ -36,7 +45,7 @@ type compiled struct {
 	deadline time.Duration
 	form     *form
 	// when and proceedIf are nil where they are always true.
-	when, message, proceedIf *expression
+	when, message, proceedIf *expression.Expression
 	// askedAfter are the questions that must be out of the way before this one is asked, judgedAfter those that must be before its
 	// answer is judged by proceedIf; by key, without itself.
 	askedAfter, judgedAfter []string
@@ -71,11 +80,11 @@ func Compile(questions []v1alpha1.ToolQuestion, inputSchema []byte) (*Set, error
 	if len(questions) > v1alpha1.MaxToolQuestions {
 		return nil, fmt.Errorf("there are %d questions; at most %d are allowed", len(questions), v1alpha1.MaxToolQuestions)
 	}
-	arguments, err := objectShape(inputSchema, varArguments)
+	arguments, err := expression.ObjectShape(inputSchema, varArguments)
 	if err != nil {
 		return nil, fmt.Errorf("inputSchema: %w", err)
 	}
-	set := &Set{arguments: arguments, answers: &shape{kind: kindStruct, path: varAnswers, fields: map[string]*shape{}}}
+	set := &Set{arguments: arguments, answers: map[string]*expression.Shape{}}
 	forms := 0
 	for i := range questions {
 		c, err := set.declare(&questions[i])
@@ -105,7 +114,7 @@ func (s *Set) declare(q *v1alpha1.ToolQuestion) (*compiled, error) {
 		return nil, &Error{Key: q.Key, Field: "key",
 			Err: fmt.Errorf(`it must be a letter, then letters, digits and "_", at most 63 characters in all`)}
 	}
-	if _, twice := s.answers.fields[q.Key]; twice {
+	if _, twice := s.answers[q.Key]; twice {
 		return nil, &Error{Key: q.Key, Field: "key", Err: fmt.Errorf("another question of this tool has the same key")}
 	}
 	c := &compiled{key: q.Key, ask: q.Ask, deadline: DefaultDeadline}
@@ -126,11 +135,11 @@ func (s *Set) declare(q *v1alpha1.ToolQuestion) (*compiled, error) {
 	if c.form, err = newForm(doc); err != nil {
 		return nil, &Error{Key: q.Key, Field: "schema", Err: err}
 	}
-	answer, err := objectShape([]byte(c.form.doc), varAnswers+"."+q.Key)
+	answer, err := expression.ObjectShape([]byte(c.form.doc), varAnswers+"."+q.Key)
 	if err != nil {
 		return nil, &Error{Key: q.Key, Field: "schema", Err: err}
 	}
-	s.answers.fields[q.Key] = answer
+	s.answers[q.Key] = answer
 	return c, nil
 }
 
@@ -152,12 +161,13 @@ func (s *Set) checkEnvNames() error {
 
 // compile compiles the expressions of one question, when all of them are declared.
 func (s *Set) compile(c *compiled, q *v1alpha1.ToolQuestion) error {
-	before, err := newEnv(map[string]*shape{varArguments: s.arguments, varAnswers: s.answers})
+	answers := expression.StructShape(varAnswers, s.answers)
+	before, err := expression.NewEnv(map[string]*expression.Shape{varArguments: s.arguments, varAnswers: answers})
 	if err != nil {
 		return err
 	}
-	after, err := newEnv(map[string]*shape{
-		varArguments: s.arguments, varAnswers: s.answers, varAnswer: s.answers.fields[c.key],
+	after, err := expression.NewEnv(map[string]*expression.Shape{
+		varArguments: s.arguments, varAnswers: answers, varAnswer: s.answers[c.key],
 	})
 	if err != nil {
 		return err
@@ -166,7 +176,7 @@ func (s *Set) compile(c *compiled, q *v1alpha1.ToolQuestion) error {
 		field, source string
 		env           *cel.Env
 		want          *cel.Type
-		into          **expression
+		into          **expression.Expression
 		after         *[]string
 	}{
 		{"when", q.When, before, cel.BoolType, &c.when, &c.askedAfter},
@@ -176,12 +186,16 @@ func (s *Set) compile(c *compiled, q *v1alpha1.ToolQuestion) error {
 		if e.source == "" && e.field != "message" {
 			continue
 		}
-		compiled, err := compile(e.env, e.source, e.want)
+		compiled, err := expression.Compile(e.env, e.source, e.want)
 		if err != nil {
 			return &Error{Key: c.key, Field: e.field, Err: err}
 		}
+		dependsOn, err := answersRead(compiled.AST())
+		if err != nil {
+			return &Error{Key: c.key, Field: e.field, Err: fmt.Errorf("%w, in the expression %s", err, clip(e.source, 200))}
+		}
 		*e.into = compiled
-		for _, key := range compiled.dependsOn {
+		for _, key := range dependsOn {
 			if err := s.mayDependOn(c, key, e.field == "proceedIf"); err != nil {
 				return &Error{Key: c.key, Field: e.field, Err: err}
 			}

@@ -1,28 +1,24 @@
-package question
+package expression
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
 	"github.com/google/cel-go/interpreter"
 )
 
-// The variables of expressions.
-const (
-	varArguments = "arguments"
-	varAnswers   = "answers"
-	varAnswer    = "answer"
-)
+// MaxLength is how long an expression may be, in characters, as in the API.
+const MaxLength = 2048
 
 const (
-	// maxExpression is how long an expression may be, in characters, as in the API.
-	maxExpression = 2048
 	// maxNesting and maxNodes are how deep the parts of an expression may be nested and how many there may be, after macros have
 	// been replaced by what they stand for. The type checker takes time with the square and more of both.
 	maxNesting, maxNodes = 48, 2000
@@ -32,12 +28,14 @@ const (
 	costLimit = 10_000
 )
 
-// expression is a compiled and type-checked CEL expression. It is safe for concurrent use.
-type expression struct {
+// Expression is a compiled and type-checked CEL expression. It is safe for concurrent use.
+type Expression struct {
 	program cel.Program
-	// dependsOn are the keys of the questions whose answers it reads, in no particular order.
-	dependsOn []string
+	checked *ast.AST
 }
+
+// AST is the checked expression, for those who look at what it refers to. It must not be changed.
+func (e *Expression) AST() *ast.AST { return e.checked }
 
 // baseEnv has the functions that every expression may use: CEL's own, optional values, strings and math. It is made once
 // because that takes some milliseconds.
@@ -50,7 +48,7 @@ var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 		cel.EnableIdentifierEscapeSyntax(),
 		cel.CrossTypeNumericComparisons(true),
 		cel.DefaultUTCTimeZone(true),
-		cel.ParserExpressionSizeLimit(maxExpression),
+		cel.ParserExpressionSizeLimit(MaxLength),
 		cel.ParserRecursionLimit(maxNesting),
 		cel.ExpressionNodeLimit(maxNodes),
 		cel.ExtendedValidations(),
@@ -58,13 +56,13 @@ var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// newEnv is baseEnv with variables of the given shapes.
-func newEnv(variables map[string]*shape) (*cel.Env, error) {
+// NewEnv is an environment with variables of the given shapes.
+func NewEnv(variables map[string]*Shape) (*cel.Env, error) {
 	base, err := baseEnv()
 	if err != nil {
 		return nil, fmt.Errorf("prepare CEL: %w", err)
 	}
-	shapes := make([]*shape, 0, len(variables))
+	shapes := make([]*Shape, 0, len(variables))
 	options := make([]cel.EnvOption, 0, len(variables)+1)
 	for name, s := range variables {
 		shapes = append(shapes, s)
@@ -78,8 +76,8 @@ func newEnv(variables map[string]*shape) (*cel.Env, error) {
 	return env, nil
 }
 
-// compile checks source, which must have the type want.
-func compile(env *cel.Env, source string, want *cel.Type) (compiled *expression, err error) {
+// Compile checks source, which must have one of the types want.
+func Compile(env *cel.Env, source string, want ...*cel.Type) (compiled *Expression, err error) {
 	// The source is a stranger's, and the checker is large; its mistakes must not become those of the process.
 	defer func() {
 		if r := recover(); r != nil {
@@ -90,18 +88,23 @@ func compile(env *cel.Env, source string, want *cel.Type) (compiled *expression,
 	if issues.Err() != nil {
 		return nil, fmt.Errorf("%s, in the expression %s", firstIssue(issues), clip(source, 200))
 	}
-	if got := checked.OutputType(); !got.IsExactType(want) {
-		return nil, fmt.Errorf("its type must be %s but is %s, in the expression %s", want, got, clip(source, 200))
-	}
-	dependsOn, err := answersRead(checked.NativeRep())
-	if err != nil {
-		return nil, fmt.Errorf("%w, in the expression %s", err, clip(source, 200))
+	if got := checked.OutputType(); !slices.ContainsFunc(want, got.IsExactType) {
+		return nil, fmt.Errorf("its type must be %s but is %s, in the expression %s", oneOf(want), got, clip(source, 200))
 	}
 	program, err := env.Program(checked, cel.CostTracking(cost{}), cel.CostLimit(costLimit), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
 		return nil, fmt.Errorf("%w, in the expression %s", err, clip(source, 200))
 	}
-	return &expression{program: program, dependsOn: dependsOn}, nil
+	return &Expression{program: program, checked: checked.NativeRep()}, nil
+}
+
+// oneOf lists types for a message.
+func oneOf(want []*cel.Type) string {
+	texts := make([]string, len(want))
+	for i, t := range want {
+		texts[i] = t.String()
+	}
+	return strings.Join(texts, " or ")
 }
 
 // firstIssue is what is wrong first, on one line and with its place. What follows is often only a consequence.
@@ -115,8 +118,8 @@ func firstIssue(issues *cel.Issues) string {
 	return fmt.Sprintf("%s at line %d, column %d", message, first.Location.Line(), first.Location.Column()+1)
 }
 
-// eval evaluates the expression. Whatever goes wrong is an error, never a panic.
-func (e *expression) eval(variables map[string]any) (ref.Val, error) {
+// Eval evaluates the expression. Whatever goes wrong is an error, never a panic.
+func (e *Expression) Eval(variables map[string]any) (ref.Val, error) {
 	value, _, err := e.program.Eval(variables)
 	if err != nil {
 		var cancelled interpreter.EvalCancelledError
@@ -128,9 +131,9 @@ func (e *expression) eval(variables map[string]any) (ref.Val, error) {
 	return value, nil
 }
 
-// evalBool evaluates an expression of type bool.
-func (e *expression) evalBool(variables map[string]any) (bool, error) {
-	value, err := e.eval(variables)
+// Bool evaluates an expression of type bool.
+func (e *Expression) Bool(variables map[string]any) (bool, error) {
+	value, err := e.Eval(variables)
 	if err != nil {
 		return false, err
 	}
@@ -141,9 +144,9 @@ func (e *expression) evalBool(variables map[string]any) (bool, error) {
 	return bool(b), nil
 }
 
-// evalString evaluates an expression of type string.
-func (e *expression) evalString(variables map[string]any) (string, error) {
-	value, err := e.eval(variables)
+// String evaluates an expression of type string.
+func (e *Expression) String(variables map[string]any) (string, error) {
+	value, err := e.Eval(variables)
 	if err != nil {
 		return "", err
 	}
@@ -152,4 +155,13 @@ func (e *expression) evalString(variables map[string]any) (string, error) {
 		return "", fmt.Errorf("it is a %s, not a string", value.Type().TypeName())
 	}
 	return string(s), nil
+}
+
+// clip shortens text that somebody else chose to limit characters.
+func clip(text string, limit int) string {
+	runes := []rune(text)
+	if len(runes) <= limit {
+		return text
+	}
+	return string(runes[:limit-1]) + "…"
 }

@@ -1,4 +1,4 @@
-package question
+package expression
 
 import (
 	"encoding/json"

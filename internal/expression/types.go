@@ -1,4 +1,4 @@
-package question
+package expression
 
 import (
 	"encoding/json"
@@ -13,16 +13,16 @@ import (
 	"github.com/mcptasks/mcptasks/internal/schema"
 )
 
-// shape is what is known of a JSON value before there is one: its CEL type, and how to turn the value into that type. The zero
+// Shape is what is known of a JSON value before there is one: its CEL type, and how to turn the value into that type. The zero
 // value stands for anything.
-type shape struct {
+type Shape struct {
 	// kind is string, bool, int, double, list, map, struct or, by default, dyn.
 	kind kind
 	// element is the shape of a list's elements, or of a struct's or map's properties that fields does not name; nil where there
 	// are none.
-	element *shape
+	element *Shape
 	// fields are a struct's properties, all of them optional.
-	fields map[string]*shape
+	fields map[string]*Shape
 	// path is where a struct is in the document, unique within a typeSet.
 	path string
 }
@@ -43,9 +43,9 @@ const (
 // maxTypeDepth is how deep a schema is followed; what lies deeper is dyn.
 const maxTypeDepth = 16
 
-// objectShape reads from a JSON Schema what an object that fits it looks like. It needs not understand all of the schema: what
+// ObjectShape reads from a JSON Schema what an object that fits it looks like. It needs not understand all of the schema: what
 // it does not is dyn, and checked when an expression is evaluated. An empty doc is an object without properties.
-func objectShape(doc []byte, path string) (*shape, error) {
+func ObjectShape(doc []byte, path string) (*Shape, error) {
 	var root map[string]any
 	if len(doc) > 0 {
 		value, err := schema.Decode(doc)
@@ -57,50 +57,56 @@ func objectShape(doc []byte, path string) (*shape, error) {
 	return structShape(root, path, 0), nil
 }
 
+// StructShape is what an object with these properties, and no others, looks like; all of them may be absent. path is how messages
+// name it, unique among the shapes of an environment.
+func StructShape(path string, fields map[string]*Shape) *Shape {
+	return &Shape{kind: kindStruct, path: path, fields: fields}
+}
+
 // shapeOf is the shape of one value whose schema is any JSON, or none.
-func shapeOf(value any, path string, depth int) *shape {
+func shapeOf(value any, path string, depth int) *Shape {
 	subschema, ok := value.(map[string]any)
 	if !ok || depth > maxTypeDepth || subschema["$ref"] != nil || subschema["$dynamicRef"] != nil {
-		return &shape{}
+		return &Shape{}
 	}
 	switch subschema["type"] {
 	case "string":
-		return &shape{kind: kindString}
+		return &Shape{kind: kindString}
 	case "boolean":
-		return &shape{kind: kindBool}
+		return &Shape{kind: kindBool}
 	case "integer":
-		return &shape{kind: kindInt}
+		return &Shape{kind: kindInt}
 	case "number":
-		return &shape{kind: kindDouble}
+		return &Shape{kind: kindDouble}
 	case "array":
-		element := &shape{}
+		element := &Shape{}
 		if subschema["prefixItems"] == nil {
 			element = shapeOf(subschema["items"], path+"[]", depth+1)
 		}
-		return &shape{kind: kindList, element: element}
+		return &Shape{kind: kindList, element: element}
 	case "object":
 		if subschema["properties"] != nil {
 			return structShape(subschema, path, depth)
 		}
-		element := &shape{}
+		element := &Shape{}
 		if !composed(subschema) {
 			element = shapeOf(subschema["additionalProperties"], path+"{}", depth+1)
 		}
-		return &shape{kind: kindMap, element: element}
+		return &Shape{kind: kindMap, element: element}
 	}
-	return &shape{}
+	return &Shape{}
 }
 
 // structShape gives a type error for a property that the schema does not declare, because that is a typing mistake more often
 // than anything else; unless the schema says somewhere that there are others.
-func structShape(subschema map[string]any, path string, depth int) *shape {
-	s := &shape{kind: kindStruct, path: path, fields: map[string]*shape{}}
+func structShape(subschema map[string]any, path string, depth int) *Shape {
+	s := &Shape{kind: kindStruct, path: path, fields: map[string]*Shape{}}
 	properties, _ := subschema["properties"].(map[string]any)
 	for name, property := range properties {
 		s.fields[name] = shapeOf(property, fmt.Sprintf("%s[%q]", path, name), depth+1)
 	}
 	if others := subschema["additionalProperties"]; composed(subschema) {
-		s.element = &shape{}
+		s.element = &Shape{}
 	} else if others != nil && others != false {
 		s.element = shapeOf(others, path+"{}", depth+1)
 	}
@@ -120,7 +126,7 @@ func composed(subschema map[string]any) bool {
 }
 
 // celType is the type that expressions are checked against.
-func (s *shape) celType() *cel.Type {
+func (s *Shape) celType() *cel.Type {
 	switch s.kind {
 	case kindString:
 		return cel.StringType
@@ -142,11 +148,11 @@ func (s *shape) celType() *cel.Type {
 }
 
 // typeName is a struct's CEL type name. It is no path that an expression could name: arguments.target must not mean the type.
-func (s *shape) typeName() string { return "object(" + s.path + ")" }
+func (s *Shape) typeName() string { return "object(" + s.path + ")" }
 
-// value turns a JSON value into a CEL value. A value of another type than the schema says, which nothing that was validated is,
+// Value turns a JSON value, as schema.Decode returns it, into a CEL value. A value of another type than the schema says, which nothing that was validated is,
 // keeps its own type, and the expression fails where it uses it.
-func (s *shape) value(v any) ref.Val {
+func (s *Shape) Value(v any) ref.Val {
 	switch v := v.(type) {
 	case nil:
 		return types.NullValue
@@ -159,33 +165,33 @@ func (s *shape) value(v any) ref.Val {
 	case []any:
 		elements := make([]ref.Val, len(v))
 		for i, element := range v {
-			elements[i] = s.elementShape().value(element)
+			elements[i] = s.elementShape().Value(element)
 		}
 		return types.NewRefValList(types.DefaultTypeAdapter, elements)
 	case map[string]any:
 		properties := make(map[string]any, len(v))
 		for name, property := range v {
-			properties[name] = s.property(name).value(property)
+			properties[name] = s.property(name).Value(property)
 		}
-		return object(properties)
+		return Object(properties)
 	default:
 		return types.NewErr("unsupported value of type %T", v)
 	}
 }
 
-// object is a CEL map of CEL values.
-func object(properties map[string]any) ref.Val {
+// Object is a CEL map of CEL values.
+func Object(properties map[string]any) ref.Val {
 	return types.NewStringInterfaceMap(types.DefaultTypeAdapter, properties)
 }
 
-func (s *shape) elementShape() *shape {
+func (s *Shape) elementShape() *Shape {
 	if s.element == nil {
-		return &shape{}
+		return &Shape{}
 	}
 	return s.element
 }
 
-func (s *shape) property(name string) *shape {
+func (s *Shape) property(name string) *Shape {
 	if field, ok := s.fields[name]; ok {
 		return field
 	}
@@ -195,18 +201,18 @@ func (s *shape) property(name string) *shape {
 // typeSet tells the CEL type checker about structs. It adds nothing to the values: at run time a struct is a map.
 type typeSet struct {
 	types.Provider
-	structs map[string]*shape
+	structs map[string]*Shape
 }
 
-func newTypeSet(base types.Provider, shapes ...*shape) *typeSet {
-	set := &typeSet{Provider: base, structs: map[string]*shape{}}
+func newTypeSet(base types.Provider, shapes ...*Shape) *typeSet {
+	set := &typeSet{Provider: base, structs: map[string]*Shape{}}
 	for _, s := range shapes {
 		set.add(s)
 	}
 	return set
 }
 
-func (t *typeSet) add(s *shape) {
+func (t *typeSet) add(s *Shape) {
 	if s.kind == kindStruct {
 		t.structs[s.typeName()] = s
 	}

@@ -1,4 +1,4 @@
-package question
+package expression
 
 import (
 	"encoding/json"
@@ -110,7 +110,7 @@ func TestSensibleExpressionsOverLargeArgumentsAreNotStopped(t *testing.T) {
 // The last two take the type checker ten seconds where nesting is allowed to be three times as deep.
 func TestCompilationIsBounded(t *testing.T) {
 	for _, tt := range []struct{ name, source, want string }{
-		{"long", "'" + strings.Repeat("a", maxExpression) + "'", "size exceeds limit"},
+		{"long", "'" + strings.Repeat("a", MaxLength) + "'", "size exceeds limit"},
 		{"many terms", "1" + strings.Repeat("+1", 900), "recursion"},
 		{"many selections", "arguments.free" + strings.Repeat(".a", 900), "recursion"},
 		{"many macros that repeat what they are applied to", "arguments.?steps" + strings.Repeat(".optMap(a,a)", 160), "recursion"},
@@ -128,7 +128,7 @@ func TestCompilationIsBounded(t *testing.T) {
 
 // Whatever the checker does with a source, the process lives.
 func TestCompileDoesNotPanic(t *testing.T) {
-	env, err := newEnv(nil)
+	env, err := NewEnv(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestCompileDoesNotPanic(t *testing.T) {
 		t.Fatal(err)
 	}
 	// That validator of the library panics on repetitions.
-	_, err = compile(env, `'a'.matches('a{2}')`, cel.BoolType)
+	_, err = Compile(env, `'a'.matches('a{2}')`, cel.BoolType)
 	if err == nil || !strings.Contains(err.Error(), "cannot be compiled") {
 		t.Errorf("got the error %v, want one that it cannot be compiled", err)
 	}

@@ -1,4 +1,4 @@
-package question
+package expression
 
 import (
 	"fmt"
@@ -10,14 +10,42 @@ import (
 	"github.com/mcptasks/mcptasks/internal/schema"
 )
 
-// eval compiles and evaluates an expression of any type over arguments that fit migrationInput.
+// inputSchema is what the arguments of the tests fit.
+const inputSchema = `{
+	"type": "object",
+	"required": ["environment"],
+	"properties": {
+		"environment": {"type": "string", "enum": ["staging", "production"]},
+		"steps": {"type": "integer"},
+		"ratio": {"type": "number"},
+		"dry-run": {"type": "boolean"},
+		"in": {"type": "string"},
+		"any": {},
+		"nullable": {"type": ["string", "null"]},
+		"tags": {"type": "array", "items": {"type": "string"}},
+		"pair": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]},
+		"target": {"type": "object", "properties": {
+			"host": {"type": "string"},
+			"ports": {"type": "array", "items": {"type": "object", "properties": {"number": {"type": "integer"}}}}
+		}},
+		"labels": {"type": "object", "additionalProperties": {"type": "string"}},
+		"free": {"type": "object"},
+		"open": {"type": "object", "properties": {"known": {"type": "string"}}, "additionalProperties": true},
+		"closed": {"type": "object", "properties": {"known": {"type": "string"}}, "additionalProperties": false},
+		"composed": {"type": "object", "properties": {"known": {"type": "string"}}, "allOf": [{"minProperties": 1}]},
+		"referred": {"$ref": "#/$defs/point"}
+	},
+	"$defs": {"point": {"type": "object", "properties": {"x": {"type": "number"}}}}
+}`
+
+// eval compiles and evaluates an expression of any type over arguments that fit inputSchema.
 func eval(t *testing.T, source, arguments string) (value string, compileErr, evalErr error) {
 	t.Helper()
-	s, err := objectShape([]byte(migrationInput), varArguments)
+	s, err := ObjectShape([]byte(inputSchema), "arguments")
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := newEnv(map[string]*shape{varArguments: s})
+	env, err := NewEnv(map[string]*Shape{"arguments": s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +54,7 @@ func eval(t *testing.T, source, arguments string) (value string, compileErr, eva
 		return "", fmt.Errorf("%s", firstIssue(issues)), nil
 	}
 	// Compiled once more with the type that it has, so that what is tested is what is used.
-	e, err := compile(env, source, checked.OutputType())
+	e, err := Compile(env, source, checked.OutputType())
 	if err != nil {
 		return "", err, nil
 	}
@@ -34,7 +62,7 @@ func eval(t *testing.T, source, arguments string) (value string, compileErr, eva
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := e.eval(map[string]any{varArguments: s.value(doc)})
+	result, err := e.Eval(map[string]any{"arguments": s.Value(doc)})
 	if err != nil {
 		return "", nil, err
 	}
@@ -108,7 +136,7 @@ func TestMistakesFoundWhenCompiling(t *testing.T) {
 		{`now() > 3`, "undeclared reference to 'now'"},
 		{`arguments.environment ==`, "Syntax error"},
 		{``, "Syntax error"},
-		{`"` + strings.Repeat("a", maxExpression) + `"`, "size exceeds limit"},
+		{`"` + strings.Repeat("a", MaxLength) + `"`, "size exceeds limit"},
 		{`duration('soon')`, "invalid duration argument"},
 		{`['a', 1]`, "expected type 'string' but found 'int'"},
 		{`arguments.environment.matches('(')`, "regular expression is not one of RE2"},
@@ -167,7 +195,7 @@ func TestShapeDepthIsBounded(t *testing.T) {
 	for range maxTypeDepth + 2 {
 		doc = `{"type":"object","properties":{"a":` + doc + `}}`
 	}
-	s, err := objectShape([]byte(doc), varArguments)
+	s, err := ObjectShape([]byte(doc), "arguments")
 	if err != nil {
 		t.Fatal(err)
 	}
