@@ -86,10 +86,10 @@ func TestTokenReviews(t *testing.T) {
 	}{
 		"a tenant's service account":      {[]string{"Bearer " + agent}, 0, ""},
 		"scheme in another case":          {[]string{"bearer " + agent}, 0, ""},
-		"nothing, but a token in the URL": {nil, 401, `Bearer realm="mcptasks"`},
+		"S-137: only a token in the URL":  {nil, 401, `Bearer realm="mcptasks"`},
 		"another scheme":                  {[]string{"Basic " + agent}, 401, `Bearer realm="mcptasks"`},
-		"expired":                         {[]string{"Bearer expired"}, 401, `Bearer realm="mcptasks", error="invalid_token"`},
-		"for another audience":            {[]string{"Bearer other-audience"}, 401, `Bearer realm="mcptasks", error="invalid_token"`},
+		"S-132: expired":                  {[]string{"Bearer expired"}, 401, `Bearer realm="mcptasks", error="invalid_token"`},
+		"S-133: for another audience":     {[]string{"Bearer other-audience"}, 401, `Bearer realm="mcptasks", error="invalid_token"`},
 		"an API server without audiences": {[]string{"Bearer old-api-server"}, 401, `Bearer realm="mcptasks", error="invalid_token"`},
 		"no token":                        {[]string{"Bearer "}, 400, ""},
 		"two tokens":                      {[]string{"Bearer a b"}, 400, ""},

@@ -18,13 +18,13 @@ func TestCompile(t *testing.T) {
 		want string
 	}{
 		{name: "least schema", doc: `{"type":"object"}`},
-		{name: "dialect named", doc: `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object"}`},
+		{name: "S-52: dialect named", doc: `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object"}`},
 		{name: "id of its own", doc: `{"$id":"https://example.com/a","type":"object","properties":{"a":{"$ref":"#/$defs/a"}},` +
 			`"$defs":{"a":{}}}`},
 		{name: "id of the meta-schema", doc: `{"$id":"https://json-schema.org/draft/2020-12/schema","type":"object"}`},
 		{name: "keyword as property name", doc: `{"type":"object","properties":{"$ref":{"type":"string"},"$id":{"type":"integer"}}}`},
 		{name: "reference as constant", doc: `{"type":"object","properties":{"a":{"const":{"$ref":"http://example.com"}}}}`},
-		{name: "reference to true", doc: `{"type":"object","properties":{"a":{"$ref":"#/$defs/any"}},"$defs":{"any":true}}`},
+		{name: "A27: reference to true", doc: `{"type":"object","properties":{"a":{"$ref":"#/$defs/any"}},"$defs":{"any":true}}`},
 		{name: "reference with escapes", doc: `{"type":"object","properties":{"a":{"$ref":"#/$defs/x~1y%20z"}},` +
 			`"$defs":{"x/y z":{"type":"string"}}}`},
 		{name: "anchor", doc: `{"type":"object","properties":{"a":{"$ref":"#name"}},"$defs":{"a":{"$anchor":"name","type":"string"}}}`},
@@ -36,24 +36,24 @@ func TestCompile(t *testing.T) {
 		{name: "two documents", doc: `{"type":"object"} {}`, want: "the text is not JSON"},
 		{name: "true", doc: `true`, want: "must be a JSON object"},
 		{name: "null", doc: `null`, want: "must be a JSON object"},
-		{name: "no type", doc: `{"properties":{}}`, want: `"type": "object"`},
-		{name: "other root type", doc: `{"type":"array"}`, want: `"type": "object"`},
+		{name: "S-82: no type", doc: `{"properties":{}}`, want: `"type": "object"`},
+		{name: "S-82: other root type", doc: `{"type":"array"}`, want: `"type": "object"`},
 		{name: "object among others", doc: `{"type":["object","null"]}`, want: `"type": "object"`},
-		{name: "other dialect", doc: `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}`,
+		{name: "S-52: other dialect", doc: `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}`,
 			want: "/$schema: the dialect is not supported"},
 		{name: "other dialect inside", doc: `{"type":"object",` +
 			`"properties":{"a":{"$schema":"http://json-schema.org/draft-07/schema#"}}}`, want: "/properties/a/$schema:"},
-		{name: "id inside", doc: `{"type":"object","properties":{"a":{"$id":"http://example.com/","$ref":"#/b"}}}`,
+		{name: "A27: id inside", doc: `{"type":"object","properties":{"a":{"$id":"http://example.com/","$ref":"#/b"}}}`,
 			want: "/properties/a/$id:"},
-		{name: "network reference", doc: `{"type":"object","properties":{"a":{"$ref":"http://169.254.169.254/latest"}}}`,
+		{name: "A27, S-53: network reference", doc: `{"type":"object","properties":{"a":{"$ref":"http://169.254.169.254/latest"}}}`,
 			want: "/properties/a/$ref: only references within the schema"},
-		{name: "file reference", doc: `{"type":"object","allOf":[{"$ref":"file:///etc/passwd"}]}`,
+		{name: "A27, S-53: file reference", doc: `{"type":"object","allOf":[{"$ref":"file:///etc/passwd"}]}`,
 			want: "/allOf/0/$ref: only references within the schema"},
 		{name: "relative reference", doc: `{"type":"object","properties":{"a":{"$ref":"other.json#/a"}}}`,
 			want: "/properties/a/$ref: only references"},
 		{name: "reference to the meta-schema", doc: `{"type":"object",` +
 			`"properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}`, want: "only references"},
-		{name: "dynamic network reference", doc: `{"type":"object","not":{"$dynamicRef":"//example.com/x#a"}}`,
+		{name: "A27, S-53: dynamic network reference", doc: `{"type":"object","not":{"$dynamicRef":"//example.com/x#a"}}`,
 			want: "/not/$dynamicRef: only references"},
 		{name: "reference in dependencies", doc: `{"type":"object","dependencies":{"a":{"$ref":"http://example.com"}}}`,
 			want: "only references"},
@@ -63,7 +63,7 @@ func TestCompile(t *testing.T) {
 			want: "/properties/a/$ref: there is no schema"},
 		{name: "reference into a value", doc: `{"type":"object","properties":{"a":{"$ref":"#/x/y"}},` +
 			`"x":{"y":{"$ref":"http://example.com"}}}`, want: "there is no schema"},
-		{name: "refers to itself", doc: `{"type":"object","$ref":"#"}`, want: "/: the schema refers to itself"},
+		{name: "A27: refers to itself", doc: `{"type":"object","$ref":"#"}`, want: "/: the schema refers to itself"},
 		{name: "refer to each other", doc: `{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},` +
 			`"$defs":{"x":{"anyOf":[{"$ref":"#/$defs/y"}]},"y":{"not":{"$ref":"#/$defs/x"}}}}`, want: "refers to itself"},
 		{name: "type that does not exist", doc: `{"type":"object","properties":{"a":{"type":"text"}}}`, want: "/properties/a/type"},
@@ -81,9 +81,10 @@ func TestCompile(t *testing.T) {
 			want: "/properties: the key appears twice"},
 		{name: "too large", doc: `{"type":"object","description":"` + strings.Repeat("x", schema.MaxBytes) + `"}`,
 			want: "at most 65536 are allowed"},
-		{name: "too many subschemas", doc: `{"type":"object","allOf":[` + strings.Repeat(`{},`, schema.MaxSubschemas) + `{}]}`,
+		{name: "A27, S-54: too many subschemas",
+			doc:  `{"type":"object","allOf":[` + strings.Repeat(`{},`, schema.MaxSubschemas) + `{}]}`,
 			want: "more than 2000 subschemas"},
-		{name: "too deep", doc: `{"type":"object","not":` + strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 71),
+		{name: "A27, S-54: too deep", doc: `{"type":"object","not":` + strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 71),
 			want: "nested deeper"},
 	}
 	for _, tt := range tests {
@@ -95,7 +96,7 @@ func TestCompile(t *testing.T) {
 }
 
 // A schema of 1,900 references, each to the next, is the longest that the limits allow.
-func TestCompileChain(t *testing.T) {
+func TestCompileChain_A27(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","properties":{"a":{"$ref":"#/$defs/0"}},"$defs":{`)
 	const n = 1900
@@ -111,7 +112,7 @@ func TestCompileChain(t *testing.T) {
 	checkError(t, s.Validate([]byte(`{"a":"1"}`)), "/a: must be an integer, is a string")
 }
 
-func TestCompileFetchesNothing(t *testing.T) {
+func TestCompileFetchesNothing_A27_S53(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -155,7 +155,7 @@ func TestValidateDoesNotRepeatValues(t *testing.T) {
 
 // Schemas whose work doubles at every level of the schema or of the value end soon, with an error, whichever keyword doubles
 // it.
-func TestValidateEffortIsBounded(t *testing.T) {
+func TestValidateEffortIsBounded_S54(t *testing.T) {
 	ladder := func(step string) string {
 		var b strings.Builder
 		b.WriteString(`{"type":"object","properties":{"v":{"$ref":"#/$defs/0"}},"$defs":{`)

@@ -40,7 +40,7 @@ func mustCreate(t *testing.T, s *store.Store, scope store.Scope, call store.Call
 }
 
 // A20: fifty equal calls over three replicas are one task.
-func TestManyCallsWithOneKeyAreOneTask(t *testing.T) {
+func TestManyCallsWithOneKeyAreOneTask_A20(t *testing.T) {
 	cluster := storetest.New(t)
 	replicas := []*store.Store{keyed(cluster, "k"), keyed(cluster, "k"), keyed(cluster, "k")}
 	ids := make([]string, 50)
@@ -150,7 +150,7 @@ func TestRecordDoesNotShowTheKey(t *testing.T) {
 }
 
 // A20: a finished task is found as well, and one that is gone makes room.
-func TestKeyLivesAsLongAsItsTask(t *testing.T) {
+func TestKeyLivesAsLongAsItsTask_A20(t *testing.T) {
 	cluster := storetest.New(t)
 	s := keyed(cluster, "k")
 	id := mustCreate(t, s, scope, callWith("a", `{}`))

@@ -103,7 +103,7 @@ func TestCreateRecordsTheCall(t *testing.T) {
 }
 
 // A07, A06: a task is there for every replica as soon as it has been created, however far behind their informers are.
-func TestGetRightAfterCreateOnAnotherReplica(t *testing.T) {
+func TestGetRightAfterCreateOnAnotherReplica_A06_A07_T10(t *testing.T) {
 	cluster := storetest.New(t)
 	a, b := newReplica(t, cluster), newReplica(t, cluster)
 	cluster.Hold()
@@ -121,7 +121,7 @@ func TestGetRightAfterCreateOnAnotherReplica(t *testing.T) {
 }
 
 // A08: what is not the caller's does not exist for it.
-func TestForeignTasksDoNotExist(t *testing.T) {
+func TestForeignTasksDoNotExist_A08_T62(t *testing.T) {
 	cluster := storetest.New(t)
 	s := newReplica(t, cluster)
 	id := create(t, s.Store, `{}`).Name
@@ -155,7 +155,7 @@ func TestForeignTasksDoNotExist(t *testing.T) {
 	}
 }
 
-func TestTaskWithoutOwnerBelongsToNobody(t *testing.T) {
+func TestTaskWithoutOwnerBelongsToNobody_A08(t *testing.T) {
 	orphan := &v1alpha1.MCPTask{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "t-aaaaaaaaaaaaaaaaaaaaaaaaaa"}}
 	s := newReplica(t, storetest.New(t, orphan))
 	if _, err := s.Get(t.Context(), store.Scope{Namespace: tenant}, orphan.Name); !errors.Is(err, store.ErrNotFound) {
@@ -180,7 +180,7 @@ func TestMalformedIDsNeverReachTheAPIServer(t *testing.T) {
 }
 
 // A15: results can be read any number of times, and come from memory after the first.
-func TestResultsAreCompleteAndCheap(t *testing.T) {
+func TestResultsAreCompleteAndCheap_A15_T28(t *testing.T) {
 	cluster := storetest.New(t)
 	s := newReplica(t, cluster)
 	id := create(t, s.Store, `{}`).Name
@@ -206,7 +206,7 @@ func TestResultsAreCompleteAndCheap(t *testing.T) {
 }
 
 // A11: polling does not reach the API server while the watch works.
-func TestPollingIsServedFromMemory(t *testing.T) {
+func TestPollingIsServedFromMemory_A11(t *testing.T) {
 	cluster := storetest.New(t)
 	s := newReplica(t, cluster)
 	id := create(t, s.Store, `{}`).Name
@@ -221,7 +221,7 @@ func TestPollingIsServedFromMemory(t *testing.T) {
 	}
 }
 
-func TestNoStateIsShownAfterANewerOne(t *testing.T) {
+func TestNoStateIsShownAfterANewerOne_T33(t *testing.T) {
 	cluster := storetest.New(t)
 	s := newReplica(t, cluster)
 	id := create(t, s.Store, `{}`).Name
@@ -313,7 +313,7 @@ func answers(pairs ...string) map[string]json.RawMessage {
 }
 
 // A12, A13: what answers do, and what they must not do.
-func TestAnswer(t *testing.T) {
+func TestAnswer_A12_A13_S103(t *testing.T) {
 	const yes = `{"action":"accept","content":{"confirm":true}}`
 	long := strings.Repeat("x", 70_000)
 	for name, test := range map[string]struct {
@@ -368,7 +368,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-func TestFirstAnswerCounts(t *testing.T) {
+func TestFirstAnswerCounts_A12_T32(t *testing.T) {
 	cluster := storetest.New(t)
 	s := newReplica(t, cluster)
 	id := create(t, s.Store, `{}`).Name
@@ -383,7 +383,7 @@ func TestFirstAnswerCounts(t *testing.T) {
 	}
 }
 
-func TestAnswerAfterTheEndChangesNothing(t *testing.T) {
+func TestAnswerAfterTheEndChangesNothing_A12_T34(t *testing.T) {
 	cluster := storetest.New(t)
 	s := newReplica(t, cluster)
 	id := create(t, s.Store, `{}`).Name
@@ -436,7 +436,7 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 }
 
 // A09: a cancel that comes too late changes nothing, whichever way the race goes.
-func TestCancelAfterTheEndChangesNothing(t *testing.T) {
+func TestCancelAfterTheEndChangesNothing_A09_T41(t *testing.T) {
 	cluster := storetest.New(t)
 	s := newReplica(t, cluster)
 	id := create(t, s.Store, `{}`).Name
@@ -453,7 +453,7 @@ func TestCancelAfterTheEndChangesNothing(t *testing.T) {
 }
 
 // A10: cancelling is idempotent.
-func TestCancelManyTimes(t *testing.T) {
+func TestCancelManyTimes_A10(t *testing.T) {
 	cluster := storetest.New(t)
 	s := newReplica(t, cluster)
 	id := create(t, s.Store, `{}`).Name

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-func TestNewID(t *testing.T) {
+func TestNewID_A08_T61(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		id, err := NewID(rand.Reader)

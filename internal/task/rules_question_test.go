@@ -147,7 +147,7 @@ var questionSituations = []situation{
 		"questions-fail", failed, v1alpha1.ReasonRejected, `question "a": message: division by zero`, ""},
 }
 
-func TestQuestionsAreAskedOnce(t *testing.T) {
+func TestQuestionsAreAskedOnce_A12_T31(t *testing.T) {
 	s := newScene().fresh().declaring(slices.Clone(twoQuestions)...).plan()
 	v := Decide(s.Observation)
 	if v.After != time.Hour {
@@ -217,9 +217,9 @@ func TestAnsweredCallStarts(t *testing.T) {
 	}
 }
 
-// TestNoJobWithoutConsent plays random stories of answers, changed tools, cancels and passing time, seen late or in time: a Job
-// is created only for a call whose questions have all been accepted, and a question is never asked in two ways.
-func TestNoJobWithoutConsent(t *testing.T) {
+// TestNoJobWithoutConsent_A13 plays random stories of answers, changed tools, cancels and passing time, seen late or in time: a
+// Job is created only for a call whose questions have all been accepted, and a question is never asked in two ways.
+func TestNoJobWithoutConsent_A13(t *testing.T) {
 	const stories, steps = 2000, 14
 	launched, ended := 0, 0
 	for seed := range uint64(stories) {

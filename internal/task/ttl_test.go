@@ -9,7 +9,7 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-func TestTTL(t *testing.T) {
+func TestTTL_A16_T11(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, c := range []struct {
 		name string
@@ -42,8 +42,8 @@ func ended(seconds, micros int) func(*v1alpha1.MCPTaskStatus) {
 	return func(s *v1alpha1.MCPTaskStatus) { s.State, s.FinishedAt = completed, micro(seconds, micros) }
 }
 
-// TestNothingExpiresBeforeItsTTL: expiresAt holds whole seconds, the TTL milliseconds.
-func TestNothingExpiresBeforeItsTTL(t *testing.T) {
+// TestNothingExpiresBeforeItsTTL_A16_T60: expiresAt holds whole seconds, the TTL milliseconds.
+func TestNothingExpiresBeforeItsTTL_A16_T60(t *testing.T) {
 	for _, micros := range []int{0, 1, 500_000, 999_999} {
 		s := newScene().status(ended(10, micros))
 		expires := ExpiresAt(s.Task, s.Task.Status.FinishedAt.Time)
@@ -57,8 +57,8 @@ func TestNothingExpiresBeforeItsTTL(t *testing.T) {
 	}
 }
 
-// TestTheLongestTTLDoesNotOverflow uses the largest values that the API accepts.
-func TestTheLongestTTLDoesNotOverflow(t *testing.T) {
+// TestTheLongestTTLDoesNotOverflow_A16 uses the largest values that the API accepts.
+func TestTheLongestTTLDoesNotOverflow_A16(t *testing.T) {
 	s := newScene().with(func(o *Observation) {
 		o.Task.Spec.Execution.StartupDeadline.Duration = 24 * time.Hour
 		o.Task.Spec.Execution.Deadline.Duration = 720 * time.Hour

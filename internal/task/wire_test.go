@@ -36,8 +36,8 @@ func (s *scene) answer(key string, seconds int) *scene {
 
 func (s *scene) status(change func(*v1alpha1.MCPTaskStatus)) *scene { change(&s.Task.Status); return s }
 
-// TestWire compares all of what a client sees, as JSON.
-func TestWire(t *testing.T) {
+// TestWire_T11_T12_T23_T26 compares all of what a client sees, as JSON.
+func TestWire_T11_T12_T23_T26(t *testing.T) {
 	const common = `"taskId":"t-1","createdAt":"2026-11-30T12:00:00.000000Z","pollIntervalMs":2000`
 	for _, c := range []struct {
 		name string
@@ -110,8 +110,8 @@ func decode(t *testing.T, doc string) map[string]any {
 	return m
 }
 
-// TestWireKeepsTheResult: what is on the record reaches the client byte for byte, large numbers, escapes and all.
-func TestWireKeepsTheResult(t *testing.T) {
+// TestWireKeepsTheResult_A26_T24: what is on the record reaches the client byte for byte, large numbers, escapes and all.
+func TestWireKeepsTheResult_A26_T24(t *testing.T) {
 	const result = `{"structuredContent":{"id":9007199254740993,"x":1.0,"html":"<b>&amp;</b>"},"content":[]}`
 	s := newScene().status(func(s *v1alpha1.MCPTaskStatus) { s.State, s.Result = completed, result })
 	var out bytes.Buffer
@@ -125,8 +125,8 @@ func TestWireKeepsTheResult(t *testing.T) {
 	}
 }
 
-// TestWireCreatedIsOnlyTheTask: an answer to tools/call never carries a result, even if the task is over by then.
-func TestWireCreatedIsOnlyTheTask(t *testing.T) {
+// TestWireCreatedIsOnlyTheTask_T9: an answer to tools/call never carries a result, even if the task is over by then.
+func TestWireCreatedIsOnlyTheTask_T9(t *testing.T) {
 	s := newScene().status(func(s *v1alpha1.MCPTaskStatus) { s.State, s.Result, s.FinishedAt = completed, `{}`, micro(1, 0) })
 	doc, err := json.Marshal(WireCreated(s.Task, t0))
 	if err != nil {
@@ -143,7 +143,7 @@ func TestWireCreatedIsOnlyTheTask(t *testing.T) {
 	}
 }
 
-func TestWireNeverShowsAFailureWithoutAnError(t *testing.T) {
+func TestWireNeverShowsAFailureWithoutAnError_T25(t *testing.T) {
 	s := newScene().status(func(s *v1alpha1.MCPTaskStatus) { s.State = failed })
 	if e := Wire(s.Task, t0).Error; e == nil || e.Code != -32603 || e.Message == "" {
 		t.Errorf("error %+v", e)

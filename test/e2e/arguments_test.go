@@ -19,9 +19,9 @@ var hostile = []string{
 	"\u2028\u2029\ufeff", "../../../etc/passwd", `{"a":1}`, "=", "a=b", strings.Repeat("x", 60_000),
 }
 
-// TestMainJobArguments sends hostile texts and numbers that don't fit a float: the container gets them byte for byte, as file,
-// environment and argv.
-func TestMainJobArguments(t *testing.T) {
+// TestMainJobArguments_A26 sends hostile texts and numbers that don't fit a float: the container gets them byte for byte, as
+// file, environment and argv.
+func TestMainJobArguments_A26(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	var properties, flags []string

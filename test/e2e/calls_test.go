@@ -18,8 +18,8 @@ import (
 	"github.com/mcptasks/mcptasks/test/kube"
 )
 
-// TestMainJobKnownEverywhere asks one replica for each task that another has just created, with no delay.
-func TestMainJobKnownEverywhere(t *testing.T) {
+// TestMainJobKnownEverywhere_A07 asks one replica for each task that another has just created, with no delay.
+func TestMainJobKnownEverywhere_A07(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	x.offer(tool("echo", "echo-args"))
@@ -46,8 +46,8 @@ func TestMainJobKnownEverywhere(t *testing.T) {
 	}
 }
 
-// TestMainJobBlockingCall calls without declaring the Tasks extension.
-func TestMainJobBlockingCall(t *testing.T) {
+// TestMainJobBlockingCall_A01_A37 calls without declaring the Tasks extension.
+func TestMainJobBlockingCall_A01_A37(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	x.offer(tool("greet", "greet").properties("name! string").blocking(patience))
@@ -80,8 +80,8 @@ func TestMainJobBlockingCall(t *testing.T) {
 	}
 }
 
-// TestMainJobHangUp hangs up during a blocking call, which cancels the work; and after a task was created, which does not.
-func TestMainJobHangUp(t *testing.T) {
+// TestMainJobHangUp_A21 hangs up during a blocking call, which cancels the work; and after a task was created, which does not.
+func TestMainJobHangUp_A21(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	x.offer(tool("slow", "sleep").properties("seconds! number").blocking(patience))
@@ -150,8 +150,8 @@ func TestMainJobJobsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestMainJobKubectl reads what kubectl get mcptasks prints: the API server makes that table.
-func TestMainJobKubectl(t *testing.T) {
+// TestMainJobKubectl_A18 reads what kubectl get mcptasks prints: the API server makes that table.
+func TestMainJobKubectl_A18(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	x.offer(tool("fail", "exit", "--code=3", "--stderr=The disk is full."))

@@ -91,8 +91,8 @@ func TestProtocolQuestionsOfATask(t *testing.T) {
 	x.must(b.Update(x.ctx, id, map[string]any{"who": mcpclient.Accept(map[string]any{"name": "late"})}))
 }
 
-// TestProtocolQuestionsWithoutConsent answers with everything but a yes; nothing ever runs.
-func TestProtocolQuestionsWithoutConsent(t *testing.T) {
+// TestProtocolQuestionsWithoutConsent_A13 answers with everything but a yes; nothing ever runs.
+func TestProtocolQuestionsWithoutConsent_A13(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	x.offer(tool("greet", "greet").asking("sure", v1alpha1.AskTask, "ok boolean"))
@@ -182,9 +182,9 @@ func TestProtocolQuestionsInRounds(t *testing.T) {
 	}
 }
 
-// TestProtocolQuestionsOutliveEverything ends controller and endpoint while a task waits for its answer. It does not run in
+// TestProtocolQuestionsOutliveEverything_A35 ends controller and endpoint while a task waits for its answer. It does not run in
 // parallel: the other tests could not tell its kills from faults.
-func TestProtocolQuestionsOutliveEverything(t *testing.T) {
+func TestProtocolQuestionsOutliveEverything_A35(t *testing.T) {
 	x := newTenant(t)
 	x.offer(tool("greet", "greet", "--name=$(MCP_ANSWER_WHO_NAME)").asking("who", v1alpha1.AskTask, "name string"))
 	c := askable(x.replicas(1)[0])

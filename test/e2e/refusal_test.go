@@ -93,8 +93,8 @@ func TestMainJobRefusals(t *testing.T) {
 	x.wantNothing()
 }
 
-// TestMainJobForeignTask asks for another tenant's task: the answer is that of a task that does not exist, byte for byte.
-func TestMainJobForeignTask(t *testing.T) {
+// TestMainJobForeignTask_A08 asks for another tenant's task: the answer is that of a task that does not exist, byte for byte.
+func TestMainJobForeignTask_A08(t *testing.T) {
 	t.Parallel()
 	owner, other := newTenant(t), newTenant(t)
 	owner.offer(tool("slow", "sleep", "--seconds=300"))

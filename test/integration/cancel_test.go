@@ -21,7 +21,7 @@ func (w *world) cancel(t *v1alpha1.MCPTask) {
 	w.must(admin.Patch(w.ctx, after, client.MergeFrom(before)))
 }
 
-func TestCancelBeforeTheJobExists(t *testing.T) {
+func TestCancelBeforeTheJobExists_A10(t *testing.T) {
 	w := newWorld(t)
 	call := w.call(w.tool())
 	w.cancel(call)
@@ -46,7 +46,7 @@ func TestCancelBeforeItHasANode(t *testing.T) {
 	w.awaitGone(w.newJob(call))
 }
 
-func TestCancelWaitsUntilThePodsAreGone(t *testing.T) {
+func TestCancelWaitsUntilThePodsAreGone_B13(t *testing.T) {
 	w := newWorld(t)
 	w.controller()
 	call := w.call(w.tool())
@@ -71,7 +71,7 @@ func TestCancelWaitsUntilThePodsAreGone(t *testing.T) {
 }
 
 // What a tool leaves when it is told to stop is no result, also if it exits with 0.
-func TestCancelIsCancelledThoughTheToolExitsWithZero(t *testing.T) {
+func TestCancelIsCancelledThoughTheToolExitsWithZero_B41(t *testing.T) {
 	w := newWorld(t)
 	w.controller()
 	call := w.call(w.tool())
@@ -84,7 +84,7 @@ func TestCancelIsCancelledThoughTheToolExitsWithZero(t *testing.T) {
 	w.awaitState(call, v1alpha1.StateCancelled)
 }
 
-func TestCancelAfterTheEndChangesNothing(t *testing.T) {
+func TestCancelAfterTheEndChangesNothing_A09(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set("done", nil)
 	w.controller()
@@ -114,7 +114,7 @@ func (w *world) newToolRef(t *v1alpha1.MCPTask) *v1alpha1.MCPTool {
 	return tool
 }
 
-func TestCancelSurvivesTheController(t *testing.T) {
+func TestCancelSurvivesTheController_A10(t *testing.T) {
 	w := newWorld(t)
 	stop := w.controller()
 	call := w.call(w.tool())

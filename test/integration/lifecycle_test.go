@@ -15,7 +15,7 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
 
-func TestLifecycleFromCallToResult(t *testing.T) {
+func TestLifecycleFromCallToResult_A02(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set("hello\n", nil)
 	w.controller()
@@ -72,7 +72,7 @@ func resultText(t *testing.T, task *v1alpha1.MCPTask) (text string, isError bool
 	return text, result.IsError
 }
 
-func TestLifecycleToolErrorIsAResult(t *testing.T) {
+func TestLifecycleToolErrorIsAResult_A02_A19(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set("no such table: users", nil)
 	w.controller()
@@ -167,7 +167,7 @@ func TestLifecycleLogIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestLifecycleSaysWhatItWaitsFor(t *testing.T) {
+func TestLifecycleSaysWhatItWaitsFor_A19(t *testing.T) {
 	w := newWorld(t)
 	w.controller()
 	call := w.call(w.tool())
@@ -221,7 +221,7 @@ func TestLifecycleStartupDeadline(t *testing.T) {
 	w.awaitGone(w.newJob(call))
 }
 
-func TestLifecycleUnusableImageFailsAtOnce(t *testing.T) {
+func TestLifecycleUnusableImageFailsAtOnce_A02(t *testing.T) {
 	w := newWorld(t)
 	w.controller()
 	call := w.call(w.tool())

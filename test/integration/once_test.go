@@ -85,7 +85,7 @@ func TestOnceThoughTheAnswerIsLost(t *testing.T) {
 }
 
 // The Job was created, and its record failed several times.
-func TestOnceThoughTheRecordFails(t *testing.T) {
+func TestOnceThoughTheRecordFails_B02(t *testing.T) {
 	w := newWorld(t)
 	var failures atomic.Int32
 	w.controller(through(func(next http.RoundTripper) transport {
@@ -125,7 +125,7 @@ func (c staleClient) Get(ctx context.Context, key client.ObjectKey, obj client.O
 }
 
 // A finished Job is gone, and the controller's cache still has the task as it was before it had a Job.
-func TestOnceThoughTheCacheIsStaleAndTheJobGone(t *testing.T) {
+func TestOnceThoughTheCacheIsStaleAndTheJobGone_B02(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set("done", nil)
 	stop := w.controller()
@@ -188,7 +188,7 @@ func TestOnceForeignJobIsLeftAlone(t *testing.T) {
 
 // While the controller was away, the Job ended and everything of it was removed: nobody can say what happened, and it is not done
 // again.
-func TestOnceThoughEverythingIsGone(t *testing.T) {
+func TestOnceThoughEverythingIsGone_B01_B02(t *testing.T) {
 	w := newWorld(t)
 	stop := w.controller()
 	call := w.call(w.tool())

@@ -69,7 +69,7 @@ func (w *world) wantNothingRun(t *v1alpha1.MCPTask) {
 }
 
 // A12: several questions at once, answered one by one; then the Job, which has the answers.
-func TestQuestionsFromAskingToTheJob(t *testing.T) {
+func TestQuestionsFromAskingToTheJob_A12(t *testing.T) {
 	w := newWorld(t)
 	w.controller()
 	asked := w.ask(asks("first"), asks("second"))
@@ -117,7 +117,7 @@ func TestQuestionsFromAskingToTheJob(t *testing.T) {
 }
 
 // A13: only a clear yes runs anything.
-func TestQuestionsWithoutConsent(t *testing.T) {
+func TestQuestionsWithoutConsent_A13(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string
 		state  v1alpha1.TaskState
@@ -148,7 +148,7 @@ func TestQuestionsWithoutConsent(t *testing.T) {
 	}
 }
 
-func TestQuestionsCancelWhileWaiting(t *testing.T) {
+func TestQuestionsCancelWhileWaiting_A10(t *testing.T) {
 	w := newWorld(t)
 	w.controller()
 	asked := w.ask(asks("sure"))
@@ -158,7 +158,7 @@ func TestQuestionsCancelWhileWaiting(t *testing.T) {
 }
 
 // A35: nobody answers for a weekend, and the controller does not run for most of it.
-func TestQuestionsOutliveTheController(t *testing.T) {
+func TestQuestionsOutliveTheController_A35(t *testing.T) {
 	w := newWorld(t)
 	now := time.Now().Truncate(time.Second)
 	clock := testclock.NewFakePassiveClock(now)

@@ -23,7 +23,7 @@ func (w *world) finished(changes ...func(*v1alpha1.MCPTool)) *v1alpha1.MCPTask {
 	return w.awaitState(call, v1alpha1.StateCompleted)
 }
 
-func TestRetentionOfTheTask(t *testing.T) {
+func TestRetentionOfTheTask_A16_T60(t *testing.T) {
 	w := newWorld(t)
 	w.controller()
 	call := w.finished(kept(2*time.Second, time.Hour))
@@ -34,8 +34,8 @@ func TestRetentionOfTheTask(t *testing.T) {
 	w.awaitGone(w.newJob(call)) // with its owner
 }
 
-// TestRetentionByTheClock moves the clock instead of waiting.
-func TestRetentionByTheClock(t *testing.T) {
+// TestRetentionByTheClock_A16 moves the clock instead of waiting.
+func TestRetentionByTheClock_A16(t *testing.T) {
 	w := newWorld(t)
 	now := time.Now().Truncate(time.Second)
 	clock := testclock.NewFakePassiveClock(now)
@@ -65,7 +65,7 @@ func TestRetentionByTheClock(t *testing.T) {
 }
 
 // The Job and its pods are Kubernetes' to remove, after the result is on the record and the retention is over.
-func TestRetentionOfTheJob(t *testing.T) {
+func TestRetentionOfTheJob_A16_B01(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set("kept", nil)
 	w.controller()

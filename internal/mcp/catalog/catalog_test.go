@@ -53,7 +53,7 @@ func forTier(tier string) func(*v1alpha1.MCPTool) {
 	}
 }
 
-func TestWhatATenantSees(t *testing.T) {
+func TestWhatATenantSees_A30_S73_S81(t *testing.T) {
 	c := newCatalog(t,
 		storetest.Tool(catalogNamespace, "shared"),
 		storetest.Tool(catalogNamespace, "prod-only", forTier("prod")),

@@ -37,7 +37,7 @@ func (f *fixture) newTask(t *testing.T) (id string) {
 }
 
 // A client without Tasks finishes a job that takes longer than it was kept waiting.
-func TestFinishingWithCompanions(t *testing.T) {
+func TestFinishingWithCompanions_A37(t *testing.T) {
 	f := newFixture(t, withCompanions)
 	call, err := f.client(alice, withoutTasks).CallTool(t.Context(), "short", nil)
 	if err != nil {
@@ -131,7 +131,7 @@ func TestTaskCancel(t *testing.T) {
 }
 
 // A08: for whoever does not own a task it does not exist, and no answer tells it from one that is made up.
-func TestCompanionsKnowOwnersOnly(t *testing.T) {
+func TestCompanionsKnowOwnersOnly_A08(t *testing.T) {
 	f := newFixture(t, withCompanions)
 	id := f.newTask(t)
 	const unknown = "Failed to retrieve task: Task not found"
@@ -208,7 +208,7 @@ func TestCompanionsAreListed(t *testing.T) {
 }
 
 // A21: who stops waiting for a task that another call started does not stop the task.
-func TestHangingUpOnTaskStatus(t *testing.T) {
+func TestHangingUpOnTaskStatus_A21(t *testing.T) {
 	f := newFixture(t, withCompanions)
 	id := f.newTask(t)
 	ctx, hangUp := context.WithCancel(t.Context())

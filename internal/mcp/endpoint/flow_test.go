@@ -46,7 +46,7 @@ func (f *fixture) call(t *testing.T) *mcpclient.Task {
 	return call.Task
 }
 
-func TestDiscover(t *testing.T) {
+func TestDiscover_S60_T1_T2(t *testing.T) {
 	got := newFixture(t).result(t, "server/discover", "", nil)
 	for _, want := range []string{
 		`"resultType":"complete"`, serverInfo, `"supportedVersions":["2026-07-28","2025-11-25"`, `"cacheScope":"public"`,
@@ -60,7 +60,7 @@ func TestDiscover(t *testing.T) {
 }
 
 // A30: the list is the caller's, in a stable order, and says how long it is good for.
-func TestListTools(t *testing.T) {
+func TestListTools_A30_S80_S81(t *testing.T) {
 	f := newFixture(t)
 	names := func(token string) (names []string) {
 		listed, err := f.client(token).ListTools(t.Context())
@@ -89,7 +89,7 @@ func TestListTools(t *testing.T) {
 	}
 }
 
-func TestListToolsInPages(t *testing.T) {
+func TestListToolsInPages_S74(t *testing.T) {
 	f := newFixture(t)
 	const extra = 250
 	for i := range extra {
@@ -121,7 +121,7 @@ func TestListToolsInPages(t *testing.T) {
 }
 
 // A26: ids and arguments pass byte for byte.
-func TestNothingIsReencoded(t *testing.T) {
+func TestNothingIsReencoded_A26_S40(t *testing.T) {
 	f := newFixture(t)
 	arguments := `{ "id": 9007199254740993, "u":18446744073709551615, "z":-0, "d":0.10, "html":"<&>", "e":"\u00e9" }`
 	body, header := f.encode(t, "tools/call", "slow", map[string]any{"name": "slow", "arguments": map[string]any{}})
@@ -136,7 +136,7 @@ func TestNothingIsReencoded(t *testing.T) {
 	}
 }
 
-func TestLifeOfATask(t *testing.T) {
+func TestLifeOfATask_T6_T9_T24_T40_T41(t *testing.T) {
 	f := newFixture(t)
 	created := f.result(t, "tools/call", "slow", map[string]any{"name": "slow", "task": map[string]any{"ttl": 1}})
 	id := f.cluster.Tasks(t, "team-a")[0].Name
@@ -186,7 +186,7 @@ func TestLifeOfATask(t *testing.T) {
 }
 
 // A02: failed goes with an error, and a tool that went wrong is completed.
-func TestFailedTask(t *testing.T) {
+func TestFailedTask_A02_T25(t *testing.T) {
 	f := newFixture(t)
 	id := f.call(t).TaskID
 	f.cluster.SetStatus(t, "team-a", id, func(s *v1alpha1.MCPTaskStatus) {
@@ -206,7 +206,7 @@ func TestFailedTask(t *testing.T) {
 }
 
 // A12, A02: two questions, answered one after the other.
-func TestQuestions(t *testing.T) {
+func TestQuestions_A02_A12_T32_T33(t *testing.T) {
 	f := newFixture(t)
 	c := f.client(alice)
 	id := f.call(t).TaskID
@@ -248,7 +248,7 @@ func TestQuestions(t *testing.T) {
 }
 
 // A08: somebody else's task is no task, byte for byte.
-func TestForeignTask(t *testing.T) {
+func TestForeignTask_A08_T62(t *testing.T) {
 	f := newFixture(t)
 	id := f.call(t).TaskID
 	const unknown = "t-aaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -278,7 +278,7 @@ func TestForeignTask(t *testing.T) {
 }
 
 // A06, A07: any replica serves any task, at once.
-func TestTwoReplicas(t *testing.T) {
+func TestTwoReplicas_A06_A07_T10(t *testing.T) {
 	a := newFixture(t)
 	b := newReplica(t, a.cluster)
 	a.cluster.Hold()
@@ -293,7 +293,7 @@ func TestTwoReplicas(t *testing.T) {
 	}
 }
 
-func TestBadArgumentsCreateNothing(t *testing.T) {
+func TestBadArgumentsCreateNothing_S87_S88(t *testing.T) {
 	f := newFixture(t)
 	for arguments, want := range map[string]string{
 		`{}`:                      "name",
@@ -351,7 +351,7 @@ func TestTroubleIsLoggedAndNotTold(t *testing.T) {
 }
 
 // A33: neither tokens nor arguments are logged.
-func TestAccessLog(t *testing.T) {
+func TestAccessLog_A33(t *testing.T) {
 	f := newFixture(t)
 	c := f.client(alice)
 	if _, err := c.CallTool(t.Context(), "slow", map[string]any{"x": "hush"}); err != nil {
@@ -414,7 +414,7 @@ func TestPanic(t *testing.T) {
 }
 
 // A06: nothing is left behind by requests.
-func TestNoGoroutineIsLeftBehind(t *testing.T) {
+func TestNoGoroutineIsLeftBehind_A06(t *testing.T) {
 	f := newFixture(t)
 	id := f.call(t).TaskID
 	legacy := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
@@ -457,7 +457,7 @@ func TestBodyOfUnknownLength(t *testing.T) {
 }
 
 // A21: hanging up after the answer does not touch the task.
-func TestHangingUpAfterTheAnswer(t *testing.T) {
+func TestHangingUpAfterTheAnswer_A21_T43(t *testing.T) {
 	f := newFixture(t)
 	ctx, hangUp := context.WithCancel(t.Context())
 	call, err := f.client(alice).CallTool(ctx, "slow", nil)

@@ -21,7 +21,7 @@ func withKey(key any) func(*mcpclient.Client) {
 }
 
 // A20: parallel calls with one key over three replicas get the same task, callers that have to wait included.
-func TestOneKeyOneTask(t *testing.T) {
+func TestOneKeyOneTask_A20(t *testing.T) {
 	f := newFixture(t, withKeys)
 	replicas := []*fixture{f, newReplica(t, f.cluster, withKeys), newReplica(t, f.cluster, withKeys)}
 	f.play(t, func(id string) {
@@ -57,7 +57,7 @@ func TestOneKeyOneTask(t *testing.T) {
 	}
 }
 
-func TestKeysAreChecked(t *testing.T) {
+func TestKeysAreChecked_A20(t *testing.T) {
 	f := newFixture(t, withKeys)
 	if _, err := f.client(alice, withKey("used")).CallTool(t.Context(), "slow", json.RawMessage(`{"n":1}`)); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestLegacyKeys(t *testing.T) {
 }
 
 // A37: who hangs up on a call with a key may come back for it, and takes it from nobody else who waits.
-func TestHangingUpOnACallWithAKey(t *testing.T) {
+func TestHangingUpOnACallWithAKey_A37(t *testing.T) {
 	f := newFixture(t, withKeys)
 	c := func() *mcpclient.Client { return f.client(alice, withKey("k"), withoutTasks) }
 	ctx, hangUp := context.WithCancel(t.Context())

@@ -21,7 +21,7 @@ func (f *fixture) legacy(t *testing.T, version, body string) reply {
 	return f.do(t, http.MethodPost, f.url, body, header)
 }
 
-func TestHandshake(t *testing.T) {
+func TestHandshake_S63(t *testing.T) {
 	f := newFixture(t)
 	for _, version := range []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} {
 		got := f.legacy(t, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`",
@@ -42,8 +42,8 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// Legacy clients get plain results, also with the extension declared (T-64), and no tasks methods.
-func TestLegacyClients(t *testing.T) {
+// Legacy clients get plain results, also with the extension declared, and no tasks methods.
+func TestLegacyClients_S63_T64(t *testing.T) {
 	f := newFixture(t)
 	f.play(t, func(id string) {
 		f.cluster.SetStatus(t, "team-a", id, storetest.Completed(
@@ -56,8 +56,8 @@ func TestLegacyClients(t *testing.T) {
 		version, body string
 		want          []string
 	}{
-		"list":                   {"2025-11-25", request("tools/list", ``), []string{`"tools":[{"name":"greet"`, `"inputSchema":{`}},
-		"list without a version": {"", request("tools/list", ``), []string{`"name":"greet"`}},
+		"list":             {"2025-11-25", request("tools/list", ``), []string{`"tools":[{"name":"greet"`, `"inputSchema":{`}},
+		"S-22: no version": {"", request("tools/list", ``), []string{`"name":"greet"`}},
 		"call": {"2025-06-18", request("tools/call", `"name":"slow","arguments":{},"task":{"ttl":1}`),
 			[]string{`"id":"x"`, `"text":"Hello"`, `{"n":9007199254740993}`}},
 		"call with arguments null": {"2025-06-18", request("tools/call", `"name":"slow","arguments":null`), []string{`"text":"Hello"`}},

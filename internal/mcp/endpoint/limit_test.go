@@ -12,7 +12,7 @@ import (
 )
 
 // A11, A25, A32: every era's requests come from their caller's budget, what is no request does not, and nobody else notices.
-func TestCallersHaveBudgets(t *testing.T) {
+func TestCallersHaveBudgets_A11_A25_A32_T27(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now()) // stands still: no budget grows
 	f := newReplicaAt(t, storetest.New(t, tools()...), clock, func(o *endpoint.Options) { o.RequestsPerSecond, o.Burst = 1, 3 })
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodHead} {

@@ -71,7 +71,7 @@ func says(message string) func(*v1alpha1.MCPTaskStatus) {
 
 // T-50, A23: a stream on one replica hears of what another one, and the controller, does to a task, from its beginning to
 // its end.
-func TestListenAcrossReplicas(t *testing.T) {
+func TestListenAcrossReplicas_A23_T50(t *testing.T) {
 	f := newFixture(t)
 	other := newReplica(t, f.cluster)
 	id := f.call(t).TaskID
@@ -108,7 +108,7 @@ func TestListenersHearOfTheirReplicasWrites(t *testing.T) {
 }
 
 // T-62, Q-8: a task of somebody else is to listeners what an unknown one is: nothing.
-func TestListenersHearOfTheirOwnTasksOnly(t *testing.T) {
+func TestListenersHearOfTheirOwnTasksOnly_A08_T51_T62(t *testing.T) {
 	f := newFixture(t)
 	id := f.call(t).TaskID
 	for _, caller := range []string{bob, mallory} {
@@ -118,7 +118,7 @@ func TestListenersHearOfTheirOwnTasksOnly(t *testing.T) {
 }
 
 // A03, T-52: tasks are listened to by those only who declare that they know what a task is.
-func TestListenWithoutTheExtension(t *testing.T) {
+func TestListenWithoutTheExtension_A03_T52(t *testing.T) {
 	f := newFixture(t)
 	for _, ids := range [][]string{{"t-aaaaaaaaaaaaaaaaaaaaaaaaaa"}, {}} {
 		_, err := f.client(alice, withoutTasks).Listen(t.Context(), mcpclient.Filter{TaskIDs: ids})
@@ -132,7 +132,7 @@ func TestListenWithoutTheExtension(t *testing.T) {
 }
 
 // A24: a watch that breaks off loses nothing.
-func TestListenThroughABrokenWatch(t *testing.T) {
+func TestListenThroughABrokenWatch_A24(t *testing.T) {
 	f := newFixture(t)
 	ended, deleted, created := f.call(t).TaskID, f.call(t).TaskID, f.call(t).TaskID
 	listener := f.listenTo(t, ended, deleted)
@@ -152,7 +152,7 @@ func TestListenThroughABrokenWatch(t *testing.T) {
 }
 
 // A24: a watch that says nothing, as if all were well, delays news and loses none.
-func TestListenThroughASilentWatch(t *testing.T) {
+func TestListenThroughASilentWatch_A24(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Now())
 	f := newReplicaAt(t, storetest.New(t, tools()...), now)
 	id := f.call(t).TaskID
@@ -184,7 +184,7 @@ func TestListenersAreCheckedAgain(t *testing.T) {
 }
 
 // S-113: a listener hears when its list of tools has changed, and finds the new one.
-func TestListenToTools(t *testing.T) {
+func TestListenToTools_S113(t *testing.T) {
 	f := newFixture(t)
 	filter := mcpclient.Filter{ToolsListChanged: true}
 	teamA, teamB := f.listen(t, alice, filter, filter), f.listen(t, mallory, filter, filter)
@@ -213,7 +213,7 @@ func TestListenToTools(t *testing.T) {
 }
 
 // S-115, A22: the end of the endpoint is an orderly end of its streams, and the log has one line about each.
-func TestListenersOutliveNoEndpoint(t *testing.T) {
+func TestListenersOutliveNoEndpoint_A22_S115(t *testing.T) {
 	f := newFixture(t)
 	id := f.call(t).TaskID
 	listener := f.listenTo(t, id)

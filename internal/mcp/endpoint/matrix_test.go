@@ -76,93 +76,94 @@ func matrix() map[string][]spoiled {
 	get := message("tasks/get", tasks, unknownTask)
 	return map[string][]spoiled{
 		"before the id is known": {
-			{"foreign origin", discover.with("Origin", "https://evil.example"), 403, -32600},
-			{"foreign origin, no token", discover.with("Origin", "https://evil.example").with("Authorization", ""), 403, -32600},
-			{"DNS rebinding", discover.with("Origin", "http://evil.example").with("Host", "evil.example"), 403, -32600},
+			{"S-2: foreign origin", discover.with("Origin", "https://evil.example"), 403, -32600},
+			{"S-2, A25: foreign origin, no token", discover.with("Origin", "https://evil.example").with("Authorization", ""), 403, -32600},
+			{"S-3: DNS rebinding", discover.with("Origin", "http://evil.example").with("Host", "evil.example"), 403, -32600},
 			{"opaque origin", discover.with("Origin", "null"), 403, -32600},
-			{"no token", discover.with("Authorization", ""), 401, -32600},
-			{"no token, no JSON", raw(`{`).with("Authorization", ""), 401, -32600},
-			{"bad token", discover.with("Authorization", "Bearer stolen"), 401, -32600},
+			{"S-132: no token", discover.with("Authorization", ""), 401, -32600},
+			{"S-133: no token, no JSON", raw(`{`).with("Authorization", ""), 401, -32600},
+			{"S-132: bad token", discover.with("Authorization", "Bearer stolen"), 401, -32600},
 			{"no tenant", discover.with("Authorization", "Bearer system:serviceaccount:kube-system:x"), 403, -32600},
 			{"the API server does not answer", discover.with("Authorization", "Bearer unavailable"), 503, -32603},
-			{"another content type", discover.with("Content-Type", "text/plain"), 415, -32600},
+			{"S-10: another content type", discover.with("Content-Type", "text/plain"), 415, -32600},
 			{"another content type, no JSON", raw(`{`).with("Content-Type", "text/plain"), 415, -32600},
 			{"no content type", discover.with("Content-Type", ""), 415, -32600},
 			{"compressed", discover.with("Content-Encoding", "gzip"), 415, -32600},
-			{"only JSON accepted", discover.with("Accept", "application/json"), 406, -32600},
+			{"S-10: only JSON accepted", discover.with("Accept", "application/json"), 406, -32600},
 			{"only streams accepted", discover.with("Accept", "text/event-stream"), 406, -32600},
 			{"JSON refused", discover.with("Accept", "application/json;q=0, text/event-stream"), 406, -32600},
 			{"too large", message("server/discover", plain, `"x":"`+strings.Repeat("x", 1<<20)+`"`), 413, -32600},
-			{"no JSON", raw(`{"jsonrpc":`), 400, -32700},
+			{"S-7: no JSON", raw(`{"jsonrpc":`), 400, -32700},
 			{"empty", raw(``), 400, -32700},
-			{"batch", raw(`[` + discover.body + `]`), 400, -32600},
-			{"null id", raw(`{"jsonrpc":"2.0","id":null,"method":"server/discover"}`), 400, -32600},
-			{"request without id", raw(`{"jsonrpc":"2.0","method":"tools/call","params":{}}`), 400, -32600},
+			{"S-7: batch", raw(`[` + discover.body + `]`), 400, -32600},
+			{"S-40: null id", raw(`{"jsonrpc":"2.0","id":null,"method":"server/discover"}`), 400, -32600},
+			{"S-8: request without id", raw(`{"jsonrpc":"2.0","method":"tools/call","params":{}}`), 400, -32600},
 		},
 		"envelope": {
-			{"response", raw(`{"jsonrpc":"2.0","id":"7","result":{}}`), 400, -32600},
+			{"S-7: response", raw(`{"jsonrpc":"2.0","id":"7","result":{}}`), 400, -32600},
 			{"no method", raw(`{"jsonrpc":"2.0","id":"7"}`), 400, -32600},
 			{"another version of JSON-RPC", raw(`{"jsonrpc":"1.0","id":"7","method":"server/discover"}`), 400, -32600},
 		},
 		"_meta, before any header": {
-			{"no params", raw(`{"jsonrpc":"2.0","id":"7","method":"server/discover"}`), 400, -32602},
-			{"no _meta", message("server/discover", ``, `"x":1`), 400, -32602},
+			{"S-41: no params", raw(`{"jsonrpc":"2.0","id":"7","method":"server/discover"}`), 400, -32602},
+			{"S-41: no _meta", message("server/discover", ``, `"x":1`), 400, -32602},
 			{"no _meta, no headers",
 				message("tasks/get", ``, `"x":1`).with("MCP-Protocol-Version", "").with("Mcp-Method", ""), 400, -32602},
-			{"no version", message("server/discover", noTasks), 400, -32602},
-			{"no capabilities", message("server/discover", version), 400, -32602},
-			{"no capabilities, wrong header", message("server/discover", version).with("Mcp-Method", "tools/list"), 400, -32602},
+			{"S-41, A30: no version", message("server/discover", noTasks), 400, -32602},
+			{"S-41, A30: no capabilities", message("server/discover", version), 400, -32602},
+			{"S-41: no capabilities, wrong header", message("server/discover", version).with("Mcp-Method", "tools/list"), 400, -32602},
 			{"no capabilities, unknown method", message("nonsense", version), 400, -32602},
 			{"progress token of another type", message("server/discover", plain+`,"progressToken":[]`), 400, -32602},
 		},
 		"version header, before the version": {
-			{"none", discover.with("MCP-Protocol-Version", ""), 400, -32020},
-			{"a legacy one", discover.with("MCP-Protocol-Version", "2025-11-25"), 400, -32020},
-			{"another than the body's", message("server/discover", futureOnly), 400, -32020},
+			{"S-22: none", discover.with("MCP-Protocol-Version", ""), 400, -32020},
+			{"S-21: a legacy one", discover.with("MCP-Protocol-Version", "2025-11-25"), 400, -32020},
+			{"S-21: another than the body's", message("server/discover", futureOnly), 400, -32020},
 		},
 		"version, before the method": {
-			{"unknown", message("server/discover", futureOnly).with("MCP-Protocol-Version", "v999.0.0"), 400, -32022},
-			{"legacy", message("tools/list", legacyOnly).with("MCP-Protocol-Version", "2025-11-25"), 400, -32022},
+			{"S-23, S-61, A30: unknown", message("server/discover", futureOnly).with("MCP-Protocol-Version", "v999.0.0"), 400, -32022},
+			{"S-23: legacy", message("tools/list", legacyOnly).with("MCP-Protocol-Version", "2025-11-25"), 400, -32022},
 			{"unknown, no method header",
 				message("x", futureOnly).with("MCP-Protocol-Version", "v999.0.0").with("Mcp-Method", ""), 400, -32022},
 		},
 		"Mcp-Method, before the method": {
-			{"none", discover.with("Mcp-Method", ""), 400, -32020},
-			{"another", discover.with("Mcp-Method", "tools/list"), 400, -32020},
-			{"in another case", discover.with("Mcp-Method", "SERVER/DISCOVER"), 400, -32020},
+			{"S-24: none", discover.with("Mcp-Method", ""), 400, -32020},
+			{"S-24: another", discover.with("Mcp-Method", "tools/list"), 400, -32020},
+			{"S-20: in another case", discover.with("Mcp-Method", "SERVER/DISCOVER"), 400, -32020},
 			{"A04: of another era of tasks", get.with("Mcp-Method", "tools/call"), 400, -32020},
 			{"none, unknown method", message("nonsense", plain).with("Mcp-Method", ""), 400, -32020},
 		},
 		"methods, before Mcp-Name": {
-			{"unknown", message("nonsense", plain), 404, -32601},
-			{"initialize", message("initialize", plain), 404, -32601},
-			{"ping", message("ping", plain), 404, -32601},
-			{"logging/setLevel", message("logging/setLevel", plain), 404, -32601},
-			{"resources/subscribe", message("resources/subscribe", plain), 404, -32601},
-			{"prompts/list", message("prompts/list", plain), 404, -32601},
+			{"S-47: unknown", message("nonsense", plain), 404, -32601},
+			{"S-48: initialize", message("initialize", plain), 404, -32601},
+			{"S-48: ping", message("ping", plain), 404, -32601},
+			{"S-48: logging/setLevel", message("logging/setLevel", plain), 404, -32601},
+			{"S-48: resources/subscribe", message("resources/subscribe", plain), 404, -32601},
+			{"S-48: resources/unsubscribe", message("resources/unsubscribe", plain), 404, -32601},
+			{"S-62: prompts/list", message("prompts/list", plain), 404, -32601},
 			{"prompts/get", message("prompts/get", plain, `"name":"x"`).with("Mcp-Name", ""), 404, -32601},
 			{"resources/list", message("resources/list", plain), 404, -32601},
 			{"resources/read", message("resources/read", plain, `"uri":"x"`), 404, -32601},
-			{"completion/complete", message("completion/complete", plain), 404, -32601},
-			{"A03: tasks/result", message("tasks/result", tasks, unknownTask).with("Mcp-Name", ""), 404, -32601},
-			{"A03: tasks/list", message("tasks/list", plain), 404, -32601},
+			{"S-62: completion/complete", message("completion/complete", plain), 404, -32601},
+			{"A03, T-63, S-33: tasks/result", message("tasks/result", tasks, unknownTask).with("Mcp-Name", ""), 404, -32601},
+			{"A03, T-63: tasks/list", message("tasks/list", plain), 404, -32601},
 		},
 		"Mcp-Name, before what it names": {
-			{"none", greet.with("Mcp-Name", ""), 400, -32020},
-			{"another", greet.with("Mcp-Name", "slow"), 400, -32020},
-			{"bad base64", greet.with("Mcp-Name", "=?base64?*?="), 400, -32020},
+			{"S-25: none", greet.with("Mcp-Name", ""), 400, -32020},
+			{"S-25: another", greet.with("Mcp-Name", "slow"), 400, -32020},
+			{"S-28: bad base64", greet.with("Mcp-Name", "=?base64?*?="), 400, -32020},
 			{"none, unknown tool", message("tools/call", plain, `"name":"nope"`).with("Mcp-Name", ""), 400, -32020},
-			{"A04: none on tasks/get", get.with("Mcp-Name", ""), 400, -32020},
-			{"A04: another on tasks/get", get.with("Mcp-Name", "t-bbbbbbbbbbbbbbbbbbbbbbbbbb"), 400, -32020},
+			{"A04, S-27: none on tasks/get", get.with("Mcp-Name", ""), 400, -32020},
+			{"A04, S-26: another on tasks/get", get.with("Mcp-Name", "t-bbbbbbbbbbbbbbbbbbbbbbbbbb"), 400, -32020},
 			{"another, no capability", message("tasks/get", plain, unknownTask).with("Mcp-Name", "x"), 400, -32020},
 		},
 		"parameters": {
-			{"no tool", message("tools/call", plain), 400, -32602},
-			{"tool of another type", message("tools/call", plain, `"name":7`), 400, -32602},
+			{"S-86: no tool", message("tools/call", plain), 400, -32602},
+			{"S-86: tool of another type", message("tools/call", plain, `"name":7`), 400, -32602},
 			{"arguments of another type", message("tools/call", plain, `"name":"greet"`, `"arguments":[]`), 400, -32602},
 			{"arguments null", message("tools/call", plain, `"name":"greet"`, `"arguments":null`), 400, -32602},
 			{"cursor of another type", message("tools/list", plain, `"cursor":7`), 400, -32602},
-			{"bad cursor", message("tools/list", plain, `"cursor":"nonsense"`), 400, -32602},
+			{"S-74, A30: bad cursor", message("tools/list", plain, `"cursor":"nonsense"`), 400, -32602},
 			{"no taskId", message("tasks/get", tasks), 400, -32602},
 			{"no inputResponses", message("tasks/update", tasks, unknownTask), 400, -32602},
 			{"S-116: no filter", message("subscriptions/listen", tasks), 400, -32602},
@@ -170,31 +171,31 @@ func matrix() map[string][]spoiled {
 			{"ids of another type", message("subscriptions/listen", tasks, `"notifications":{"taskIds":[7]}`), 400, -32602},
 		},
 		"capabilities, before the task": {
-			{"A03: tasks/get", message("tasks/get", plain, unknownTask), 400, -32021},
-			{"A03: tasks/update", message("tasks/update", plain, unknownTask, `"inputResponses":{}`), 400, -32021},
-			{"A03: tasks/cancel", message("tasks/cancel", plain, unknownTask), 400, -32021},
+			{"A03, T-20: tasks/get", message("tasks/get", plain, unknownTask), 400, -32021},
+			{"A03, T-20: tasks/update", message("tasks/update", plain, unknownTask, `"inputResponses":{}`), 400, -32021},
+			{"A03, T-20: tasks/cancel", message("tasks/cancel", plain, unknownTask), 400, -32021},
 			{"A03, T-52: tasks to listen to", message("subscriptions/listen", plain, `"notifications":{"taskIds":["x"]}`), 400, -32021},
 			{"Q-34: no tasks to listen to", message("subscriptions/listen", plain, `"notifications":{"taskIds":[]}`), 400, -32021},
-			{"A01: a tool that needs tasks", message("tools/call", plain, `"name":"must"`), 400, -32021},
-			{"A01: legacy capability and parameter",
+			{"A01, T-4, S-44: a tool that needs tasks", message("tools/call", plain, `"name":"must"`), 400, -32021},
+			{"A01, T-65: legacy capability and parameter",
 				message("tools/call", version+","+oldTasks, `"name":"must"`, `"task":{"ttl":1}`), 400, -32021},
 		},
 		"tools and tasks": {
-			{"unknown tool", message("tools/call", plain, `"name":"nope"`), 400, -32602},
-			{"another tenant's tool", message("tools/call", plain, `"name":"secret"`), 400, -32602},
+			{"S-86: unknown tool", message("tools/call", plain, `"name":"nope"`), 400, -32602},
+			{"S-73: another tenant's tool", message("tools/call", plain, `"name":"secret"`), 400, -32602},
 			{"tool that is not ready", message("tools/call", plain, `"name":"broken"`), 400, -32602},
-			{"no mirrored argument", message("tools/call", plain, `"name":"routed"`, `"arguments":{"region":"eu"}`), 400, -32020},
-			{"another mirrored argument", message("tools/call", plain, `"name":"routed"`, `"arguments":{"region":"eu"}`).
+			{"S-29: no mirrored argument", message("tools/call", plain, `"name":"routed"`, `"arguments":{"region":"eu"}`), 400, -32020},
+			{"S-29: another mirrored argument", message("tools/call", plain, `"name":"routed"`, `"arguments":{"region":"eu"}`).
 				with("Mcp-Param-Region", "us"), 400, -32020},
-			{"unknown task", get, 400, -32602},
+			{"T-21, A03: unknown task", get, 400, -32602},
 			{"malformed task", message("tasks/get", tasks, `"taskId":"../x"`), 400, -32602},
-			{"unknown task to update", message("tasks/update", tasks, unknownTask, `"inputResponses":{}`), 400, -32602},
-			{"unknown task to cancel", message("tasks/cancel", tasks, unknownTask), 400, -32602},
+			{"T-22: unknown task to update", message("tasks/update", tasks, unknownTask, `"inputResponses":{}`), 400, -32602},
+			{"T-22: unknown task to cancel", message("tasks/cancel", tasks, unknownTask), 400, -32602},
 		},
 	}
 }
 
-func TestErrorMatrix(t *testing.T) {
+func TestErrorMatrix_S49_S50(t *testing.T) {
 	f := newFixture(t)
 	data := map[int][]string{
 		-32021: {`{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`},
@@ -238,7 +239,7 @@ func TestEverythingAccepted(t *testing.T) {
 }
 
 // A25: every other HTTP method, cheaply and before anybody is asked who the caller is.
-func TestOtherHTTPMethods(t *testing.T) {
+func TestOtherHTTPMethods_A25_S5(t *testing.T) {
 	f := newFixture(t)
 	for _, method := range []string{"GET", "DELETE", "PUT", "HEAD", "OPTIONS", "PATCH"} {
 		got := f.do(t, method, f.url, "", http.Header{"Accept": {"text/event-stream"}, "Mcp-Session-Id": {"x"}})
@@ -251,7 +252,7 @@ func TestOtherHTTPMethods(t *testing.T) {
 	}
 }
 
-func TestOtherPaths(t *testing.T) {
+func TestOtherPaths_S1(t *testing.T) {
 	f := newFixture(t)
 	body, header := f.encode(t, "server/discover", "", nil)
 	got := f.do(t, http.MethodPost, f.url+"/x", body, header)
@@ -260,7 +261,7 @@ func TestOtherPaths(t *testing.T) {
 	}
 }
 
-func TestChallenge(t *testing.T) {
+func TestChallenge_S132(t *testing.T) {
 	f := newFixture(t)
 	body, header := f.encode(t, "server/discover", "", nil)
 	header.Set("Authorization", "Bearer stolen")
@@ -273,7 +274,7 @@ func TestChallenge(t *testing.T) {
 	}
 }
 
-func TestNotificationsAreAccepted(t *testing.T) {
+func TestNotificationsAreAccepted_S8_S16(t *testing.T) {
 	f := newFixture(t)
 	_, header := f.encode(t, "notifications/cancelled", "", nil)
 	header.Del("Mcp-Method")
@@ -289,7 +290,7 @@ func TestNotificationsAreAccepted(t *testing.T) {
 	}
 }
 
-func TestBrowsers(t *testing.T) {
+func TestBrowsers_S2(t *testing.T) {
 	f := newFixture(t, func(o *endpoint.Options) { o.AllowedOrigins = []string{"https://app.example.com"} })
 	body, header := f.encode(t, "server/discover", "", nil)
 	for origin, allowed := range map[string]bool{
@@ -324,7 +325,7 @@ func TestBrowsers(t *testing.T) {
 	}
 }
 
-func TestLoopbackEndpointIsCalledByALoopbackName(t *testing.T) {
+func TestLoopbackEndpointIsCalledByALoopbackName_S3(t *testing.T) {
 	f := newFixture(t, func(o *endpoint.Options) { o.Loopback = true })
 	body, header := f.encode(t, "server/discover", "", nil)
 	for host, ok := range map[string]bool{"localhost:8080": true, "127.0.0.1": true, "[::1]:8080": true, "evil.example": false} {
@@ -336,7 +337,7 @@ func TestLoopbackEndpointIsCalledByALoopbackName(t *testing.T) {
 	}
 }
 
-func TestLenientName(t *testing.T) {
+func TestLenientName_A04_S27(t *testing.T) {
 	f := newFixture(t, func(o *endpoint.Options) { o.LenientName = true })
 	body, header := f.encode(t, "tasks/get", "", map[string]any{"taskId": "t-aaaaaaaaaaaaaaaaaaaaaaaaaa"})
 	if _, code, _, _ := f.do(t, http.MethodPost, f.url, body, header).rpc(t); code != -32602 {

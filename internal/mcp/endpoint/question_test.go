@@ -48,7 +48,7 @@ var (
 )
 
 // S-90 to S-95, T-13: the first call is answered with a question, the second becomes a task that has the answer.
-func TestCallIsAskedFirst(t *testing.T) {
+func TestCallIsAskedFirst_S91_S95_T13(t *testing.T) {
 	f := newQuestioner(t, asks("sure", v1alpha1.AskCall))
 	c := f.client(alice, withForms)
 	arguments := map[string]any{"what": "x"}
@@ -83,7 +83,7 @@ func TestCallIsAskedFirst(t *testing.T) {
 	}
 }
 
-func TestCallAnswers(t *testing.T) {
+func TestCallAnswers_A13_S94_S103(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		answers map[string]any
@@ -135,7 +135,7 @@ func outcome(call *mcpclient.Call, err error) string {
 }
 
 // S-92, T-4: nobody is asked who did not say that it can be.
-func TestWhoCannotBeAsked(t *testing.T) {
+func TestWhoCannotBeAsked_S92_S102_T4(t *testing.T) {
 	const needsForms = `{"requiredCapabilities":{"elicitation":{"form":{}}}}`
 	const needsTasks = `{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
 	const needsBoth = `{"requiredCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
@@ -256,7 +256,7 @@ func TestAnswersTogetherAreBounded(t *testing.T) {
 }
 
 // S-93: questions one after another; each round brings the answers of all rounds before it, and nobody else's.
-func TestRoundsOfQuestions(t *testing.T) {
+func TestRoundsOfQuestions_S93_S104(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
 	shared := func(o *endpoint.Options) { o.StateKey = key }
 	tool := storetest.Tool("mcptasks", "inquirer", asks("first", v1alpha1.AskCall), asks("second", v1alpha1.AskCall,
@@ -314,7 +314,7 @@ func TestRoundsOfQuestions(t *testing.T) {
 }
 
 // S-94: what no honest client sends.
-func TestMalformedRetries(t *testing.T) {
+func TestMalformedRetries_S94(t *testing.T) {
 	f := newQuestioner(t, asks("sure", v1alpha1.AskCall))
 	for name, params := range map[string]map[string]any{
 		"answers are null":     {"inputResponses": nil},

@@ -19,7 +19,7 @@ import (
 func withoutTasks(c *mcpclient.Client) { c.WithoutTasks = true }
 
 // A01, A37: a caller that did not declare Tasks gets a plain answer, whatever becomes of the task.
-func TestCallsThatAreWaitedFor(t *testing.T) {
+func TestCallsThatAreWaitedFor_A01_A37_S55(t *testing.T) {
 	for name, test := range map[string]struct {
 		tool    string
 		act     func(*v1alpha1.MCPTaskStatus)
@@ -73,7 +73,7 @@ func TestCallsThatAreWaitedFor(t *testing.T) {
 	}
 }
 
-func TestForbiddenToolsAreWaitedForByEverybody(t *testing.T) {
+func TestForbiddenToolsAreWaitedForByEverybody_T5_S84(t *testing.T) {
 	f := newFixture(t)
 	f.play(t, func(id string) {
 		f.cluster.SetStatus(t, "team-a", id, storetest.Completed(textResult("Hello")))
@@ -97,7 +97,7 @@ func TestDeletedWhileWaitedFor(t *testing.T) {
 	}
 }
 
-func TestProgress(t *testing.T) {
+func TestProgress_S120(t *testing.T) {
 	f := newFixture(t)
 	f.play(t, func(id string) {
 		for _, message := range []string{"one", "two", "two", "three"} {
@@ -127,7 +127,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func TestStreamHeaders(t *testing.T) {
+func TestStreamHeaders_S13(t *testing.T) {
 	f := newFixture(t)
 	f.play(t, func(id string) {
 		f.cluster.SetStatus(t, "team-a", id, storetest.Completed(`{"resultType":"complete","content":[]}`))
@@ -151,7 +151,7 @@ func TestStreamHeaders(t *testing.T) {
 }
 
 // A call that becomes a task has no progress of its own.
-func TestNoProgressForTasks(t *testing.T) {
+func TestNoProgressForTasks_S9_S120(t *testing.T) {
 	f := newFixture(t)
 	c := f.client(alice, func(c *mcpclient.Client) { c.Meta = map[string]any{"progressToken": "p"} })
 	body, header, err := c.Encode("tools/call", "slow", map[string]any{"name": "slow"})
@@ -164,7 +164,7 @@ func TestNoProgressForTasks(t *testing.T) {
 }
 
 // A21: a client that hangs up while it is waiting wants nothing more, in any era.
-func TestHangingUpWhileWaiting(t *testing.T) {
+func TestHangingUpWhileWaiting_A21_S15(t *testing.T) {
 	for era, edit := range map[string]func(body string, header http.Header) string{
 		"modern": func(body string, _ http.Header) string { return body },
 		"legacy": func(_ string, header http.Header) string {

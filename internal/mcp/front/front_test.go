@@ -7,7 +7,7 @@ import (
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
 
-func TestCheckMedia(t *testing.T) {
+func TestCheckMedia_S10(t *testing.T) {
 	for name, test := range map[string]struct {
 		contentType, encoding string
 		accept                []string
@@ -47,7 +47,7 @@ func TestCheckMedia(t *testing.T) {
 	}
 }
 
-func TestEra(t *testing.T) {
+func TestEra_S22_S63(t *testing.T) {
 	const modern = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 	for name, test := range map[string]struct {
 		method, header, meta string

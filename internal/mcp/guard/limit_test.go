@@ -48,7 +48,7 @@ func (l limited) sendOne(caller auth.Caller) *httptest.ResponseRecorder {
 func caller(subject string) auth.Caller { return auth.Caller{Issuer: "kubernetes", Subject: subject} }
 
 // A11, A32: who sends far too much is limited, and nobody else; a task that is polled every 200 ms never is.
-func TestLimit(t *testing.T) {
+func TestLimit_A11_A32_T27(t *testing.T) {
 	const perSecond, burst = 100, 500
 	for name, test := range map[string]struct {
 		requests int
@@ -77,7 +77,7 @@ func TestLimit(t *testing.T) {
 }
 
 // A32: five hundred callers behind one address share nothing.
-func TestCallersShareNoLimit(t *testing.T) {
+func TestCallersShareNoLimit_A32(t *testing.T) {
 	l := newLimited(100, 500)
 	for range 20 { // 10 s
 		for i := range 500 {
@@ -89,7 +89,7 @@ func TestCallersShareNoLimit(t *testing.T) {
 }
 
 // The answer says for how long, and is true: after that time one more request passes, however many were refused meanwhile.
-func TestLimitSaysWhenToComeBack(t *testing.T) {
+func TestLimitSaysWhenToComeBack_A11_T27(t *testing.T) {
 	l := newLimited(0.5, 1)
 	l.send(caller("a"), 1, 0)
 	var answer *httptest.ResponseRecorder

@@ -13,7 +13,7 @@ import (
 )
 
 // A24: a client that reads nothing loses its connection, holds nobody up, and frees what it held.
-func TestSlowReader(t *testing.T) {
+func TestSlowReader_A24(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
 			e := newEndpoint(t, endpointOptions{protocol: protocol, writeTimeout: 200 * time.Millisecond})
@@ -41,7 +41,7 @@ func TestSlowReader(t *testing.T) {
 }
 
 // A24: a thousand streams on a thousand tasks each hear of the end of theirs.
-func TestThousandListeners(t *testing.T) {
+func TestThousandListeners_A24_S117(t *testing.T) {
 	const n = 1000
 	e := newEndpoint(t, endpointOptions{})
 	streams := openIdle(t, e, n)

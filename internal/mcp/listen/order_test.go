@@ -15,7 +15,7 @@ import (
 
 // A23: however the life of tasks and of streams interleave, each stream hears of each task in its order, nothing twice, and
 // of its end exactly once.
-func TestOrderUnderRandomInterleavings(t *testing.T) {
+func TestOrderUnderRandomInterleavings_A23(t *testing.T) {
 	const rounds, tasksPerRound, streamsPerRound = 100, 3, 3
 	e := newEndpoint(t, endpointOptions{})
 	for round := range rounds {

@@ -12,7 +12,7 @@ import (
 )
 
 // S-116, T-52, Q-34: what is asked for wrongly is refused in words before a stream begins.
-func TestRefusedRequests(t *testing.T) {
+func TestRefusedRequests_S116_T52(t *testing.T) {
 	tooMany := make([]string, 257)
 	for i := range tooMany {
 		tooMany[i] = fmt.Sprintf("t-%d", i)
@@ -67,7 +67,7 @@ func TestRefusedRequests(t *testing.T) {
 }
 
 // S-111, T-51, Q-8: the acknowledgement has what is honoured, without a word about the rest.
-func TestAcknowledgedFilter(t *testing.T) {
+func TestAcknowledgedFilter_S111_T51(t *testing.T) {
 	for name, tc := range map[string]struct {
 		filter       string
 		withoutTasks bool
@@ -112,7 +112,7 @@ func TestAcknowledgedFilter(t *testing.T) {
 
 // A22: what proxies have to be told is in the headers, and they and the acknowledgement are on their way at once, over both
 // protocols.
-func TestStreamBegins(t *testing.T) {
+func TestStreamBegins_A22_S110(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
 			e := newEndpoint(t, endpointOptions{protocol: protocol})
@@ -134,7 +134,7 @@ func TestStreamBegins(t *testing.T) {
 }
 
 // S-112, A23: everything on a stream carries the request's id, of the JSON type that it came with.
-func TestSubscriptionIDs(t *testing.T) {
+func TestSubscriptionIDs_A23_S112(t *testing.T) {
 	for _, id := range []string{`7`, `"7"`, `0`, `""`, `-1`, `9007199254740993`, `"<é>"`} {
 		t.Run(id, func(t *testing.T) {
 			e := newEndpoint(t, endpointOptions{})

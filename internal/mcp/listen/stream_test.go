@@ -25,7 +25,7 @@ var errTrouble = errors.New("the API server is away")
 
 // T-50, A23, Q-6: after the acknowledgement comes every task as it is, ended or not, and each notification says what
 // tasks/get says, but for the resultType.
-func TestSnapshotsEqualTasksGet(t *testing.T) {
+func TestSnapshotsEqualTasksGet_A23_T50(t *testing.T) {
 	for name, edit := range map[string]func(*v1alpha1.MCPTask){
 		"new": func(*v1alpha1.MCPTask) {},
 		"working": func(t *v1alpha1.MCPTask) {
@@ -143,7 +143,7 @@ func TestOlderStatesAreNotTold(t *testing.T) {
 }
 
 // A24: a change that nobody tells of (a watch that is silent, or broke and began anew) is found by looking again.
-func TestMissedChangesAreFound(t *testing.T) {
+func TestMissedChangesAreFound_A24(t *testing.T) {
 	e := newEndpoint(t, endpointOptions{})
 	e.records.create("t-1", alice)
 	stream := e.open(t, filterOf("t-1"))
@@ -264,7 +264,7 @@ func TestAccessIsCheckedAtEachDelivery(t *testing.T) {
 
 // S-113: the list of tools is told of to those who asked, when it is another one than before, and once for a burst of
 // changes.
-func TestToolsChanged(t *testing.T) {
+func TestToolsChanged_S113(t *testing.T) {
 	e := newEndpoint(t, endpointOptions{})
 	e.records.create("t-fence", alice)
 	e.toolbox.change(alice.Namespace, "1")
@@ -299,7 +299,7 @@ func TestToolsChanged(t *testing.T) {
 }
 
 // A22: comments keep a stream alive that a proxy would cut.
-func TestKeepAlive(t *testing.T) {
+func TestKeepAlive_A22_S14(t *testing.T) {
 	e := newEndpoint(t, endpointOptions{})
 	e.records.create("t-1", alice)
 	relay := newRelay(t, e)
@@ -323,7 +323,7 @@ func TestKeepAlive(t *testing.T) {
 }
 
 // A22: the time limits of net/http are for ordinary answers.
-func TestServerWriteTimeoutDoesNotEndStreams(t *testing.T) {
+func TestServerWriteTimeoutDoesNotEndStreams_A22(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
@@ -340,7 +340,7 @@ func TestServerWriteTimeoutDoesNotEndStreams(t *testing.T) {
 
 // S-115, Q-18, A22: when the endpoint shuts down, every stream ends with the result of its request, and so the server can
 // end.
-func TestShutdown(t *testing.T) {
+func TestShutdown_A22_S115(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
 			e := newEndpoint(t, endpointOptions{protocol: protocol})
@@ -369,7 +369,7 @@ func TestShutdown(t *testing.T) {
 }
 
 // A21 (3), S-15: a client that hangs up frees everything, and its tasks go on.
-func TestClientHangsUp(t *testing.T) {
+func TestClientHangsUp_A21_S15_S117(t *testing.T) {
 	for name, protocol := range protocols {
 		t.Run(name, func(t *testing.T) {
 			e := newEndpoint(t, endpointOptions{protocol: protocol})

@@ -8,7 +8,7 @@ import (
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
 
-func TestCursor(t *testing.T) {
+func TestCursor_S74(t *testing.T) {
 	for _, name := range []string{"a", "a/b.c-d_e", "日本"} {
 		raw, err := json.Marshal(makeCursor(name))
 		if err != nil {

@@ -44,7 +44,7 @@ var answers = map[string]v1alpha1.Answer{
 }
 
 // S-93: whatever is not exactly what was given out, for the very same call, is refused.
-func TestOpen(t *testing.T) {
+func TestOpen_S93_S104(t *testing.T) {
 	s, clock := sealer(t, key)
 	state, err := s.Seal(aCall(), answers)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestOpen(t *testing.T) {
 }
 
 // Every single character counts.
-func TestOpenTampered(t *testing.T) {
+func TestOpenTampered_S93(t *testing.T) {
 	s, _ := sealer(t, key)
 	state, err := s.Seal(aCall(), answers)
 	if err != nil {

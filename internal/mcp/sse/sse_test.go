@@ -13,7 +13,7 @@ import (
 )
 
 // S-13, A22: headers that proxies heed, and events that arrive before the next one is written.
-func TestEventsArriveAtOnce(t *testing.T) {
+func TestEventsArriveAtOnce_A22_S13(t *testing.T) {
 	seen := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		stream := sse.New(w, time.Minute)

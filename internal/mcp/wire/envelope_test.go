@@ -14,20 +14,20 @@ func TestParse(t *testing.T) {
 		method string
 	}{
 		"request":                      {`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, 0, `1`, "tools/list"},
-		"zero is an id":                {`{"jsonrpc":"2.0","id":0,"method":"m"}`, 0, `0`, "m"},
-		"empty string is an id":        {`{"jsonrpc":"2.0","id":"","method":"m"}`, 0, `""`, "m"},
+		"S-40: zero is an id":          {`{"jsonrpc":"2.0","id":0,"method":"m"}`, 0, `0`, "m"},
+		"S-40: empty is an id":         {`{"jsonrpc":"2.0","id":"","method":"m"}`, 0, `""`, "m"},
 		"A26: no integer is rounded":   {`{"jsonrpc":"2.0","id":9007199254740993,"method":"m"}`, 0, `9007199254740993`, "m"},
-		"strings keep their escapes":   {`{"jsonrpc":"2.0","id":"\u00e9<","method":"m"}`, 0, `"\u00e9<"`, "m"},
+		"S-40: escapes are kept":       {`{"jsonrpc":"2.0","id":"\u00e9<","method":"m"}`, 0, `"\u00e9<"`, "m"},
 		"white space around":           {" \n{\"jsonrpc\":\"2.0\",\"id\":-7,\"method\":\"m\"}\t", 0, `-7`, "m"},
 		"notification":                 {`{"jsonrpc":"2.0","method":"notifications/cancelled"}`, 0, ``, "notifications/cancelled"},
 		"nothing":                      {``, CodeParseError, ``, ""},
 		"no JSON":                      {`{"jsonrpc":`, CodeParseError, ``, ""},
-		"two values":                   {`{} {}`, CodeParseError, ``, ""},
+		"S-7: two values":              {`{} {}`, CodeParseError, ``, ""},
 		"no UTF-8":                     {"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"m\"}", CodeParseError, ``, ""},
 		"batch":                        {`[{"jsonrpc":"2.0","id":1,"method":"m"}]`, CodeInvalidRequest, ``, ""},
-		"scalar":                       {`7`, CodeInvalidRequest, ``, ""},
+		"S-7: scalar":                  {`7`, CodeInvalidRequest, ``, ""},
 		"null id":                      {`{"jsonrpc":"2.0","id":null,"method":"m"}`, CodeInvalidRequest, ``, ""},
-		"fractional id":                {`{"jsonrpc":"2.0","id":1.5,"method":"m"}`, CodeInvalidRequest, ``, ""},
+		"S-40: fractional id":          {`{"jsonrpc":"2.0","id":1.5,"method":"m"}`, CodeInvalidRequest, ``, ""},
 		"object id":                    {`{"jsonrpc":"2.0","id":{},"method":"m"}`, CodeInvalidRequest, ``, ""},
 		"wrong version":                {`{"jsonrpc":"1.0","id":"x","method":"m"}`, CodeInvalidRequest, `"x"`, ""},
 		"no version":                   {`{"id":"x","method":"m"}`, CodeInvalidRequest, `"x"`, ""},
@@ -58,7 +58,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseKeepsArgumentsByteForByte(t *testing.T) {
+func TestParseKeepsArgumentsByteForByte_A26(t *testing.T) {
 	arguments := `{ "id": 9007199254740993, "f":1e400, "z" : -0,  "html": "<&>", "s":"\u00e9" }`
 	request, err := Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":` + arguments + `}}`))
 	if err != nil {
@@ -69,7 +69,7 @@ func TestParseKeepsArgumentsByteForByte(t *testing.T) {
 	}
 }
 
-func TestErrorsShowNoInternals(t *testing.T) {
+func TestErrorsShowNoInternals_S50(t *testing.T) {
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","name":"secret"}}`,
 		`{"jsonrpc":"2.0","id":1,"method":{"secret":1}}`,

@@ -15,26 +15,26 @@ func TestCheckName(t *testing.T) {
 		lenient bool
 		ok      bool
 	}{
-		"equal":                               {[]string{"greet"}, "greet", false, true},
-		"other case":                          {[]string{"Greet"}, "greet", false, false},
-		"missing":                             {nil, "greet", false, false},
-		"A04: missing, lenient":               {nil, "greet", true, true},
-		"A04: different, lenient":             {[]string{"other"}, "greet", true, false},
-		"empty":                               {[]string{""}, "greet", false, false},
-		"empty is a value":                    {[]string{""}, "", false, true},
-		"twice the same":                      {[]string{"greet", "greet"}, "greet", false, true},
-		"A04: two that differ":                {[]string{"greet", "other"}, "greet", false, false},
-		"two that differ, lenient":            {[]string{"other", "greet"}, "greet", true, false},
-		"encoded":                             {[]string{encode("日本")}, "日本", false, true},
-		"encoded, though it need not":         {[]string{encode("greet")}, "greet", false, true},
-		"encoded form of an encoded form":     {[]string{encode("=?base64?YQ==?=")}, "=?base64?YQ==?=", false, true},
-		"markers in upper case are literal":   {[]string{"=?BASE64?YQ==?="}, "=?BASE64?YQ==?=", false, true},
-		"no end marker is literal":            {[]string{"=?base64?YQ=="}, "=?base64?YQ==", false, true},
-		"bad alphabet":                        {[]string{"=?base64?*?="}, "*", false, false},
-		"bad padding":                         {[]string{"=?base64?YQ?="}, "a", false, false},
-		"bits after the end":                  {[]string{"=?base64?YR==?="}, "a", false, false},
-		"not UTF-8":                           {[]string{"=?base64?/w==?="}, "\xff", false, false},
-		"bytes that should have been encoded": {[]string{"日本"}, "日本", false, false},
+		"S-25: equal":                             {[]string{"greet"}, "greet", false, true},
+		"S-20: other case":                        {[]string{"Greet"}, "greet", false, false},
+		"missing":                                 {nil, "greet", false, false},
+		"A04: missing, lenient":                   {nil, "greet", true, true},
+		"A04: different, lenient":                 {[]string{"other"}, "greet", true, false},
+		"empty":                                   {[]string{""}, "greet", false, false},
+		"empty is a value":                        {[]string{""}, "", false, true},
+		"twice the same":                          {[]string{"greet", "greet"}, "greet", false, true},
+		"A04, S-34: two that differ":              {[]string{"greet", "other"}, "greet", false, false},
+		"two that differ, lenient":                {[]string{"other", "greet"}, "greet", true, false},
+		"S-28: encoded":                           {[]string{encode("日本")}, "日本", false, true},
+		"encoded, though it need not":             {[]string{encode("greet")}, "greet", false, true},
+		"encoded form of an encoded form":         {[]string{encode("=?base64?YQ==?=")}, "=?base64?YQ==?=", false, true},
+		"S-28: markers in upper case are literal": {[]string{"=?BASE64?YQ==?="}, "=?BASE64?YQ==?=", false, true},
+		"S-28: no end marker is literal":          {[]string{"=?base64?YQ=="}, "=?base64?YQ==", false, true},
+		"bad alphabet":                            {[]string{"=?base64?*?="}, "*", false, false},
+		"S-28: bad padding":                       {[]string{"=?base64?YQ?="}, "a", false, false},
+		"bits after the end":                      {[]string{"=?base64?YR==?="}, "a", false, false},
+		"not UTF-8":                               {[]string{"=?base64?/w==?="}, "\xff", false, false},
+		"bytes that should have been encoded":     {[]string{"日本"}, "日本", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			header := http.Header{}
@@ -52,7 +52,7 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-func TestMismatchNamesHeaderAndField(t *testing.T) {
+func TestMismatchNamesHeaderAndField_A04(t *testing.T) {
 	header := http.Header{}
 	header.Set("Mcp-Name", strings.Repeat("x", 10_000))
 	err := CheckName(header, "params.taskId", "t-1", false)

@@ -16,14 +16,14 @@ func TestParseMeta(t *testing.T) {
 		tasks bool
 		token string
 	}{
-		"complete":                  {`{` + version + `,` + none + `}`, 0, false, ``},
-		"client info is not needed": {`{` + version + `,` + none + `,"io.modelcontextprotocol/clientInfo":7}`, 0, false, ``},
-		"no _meta":                  {``, CodeInvalidParams, false, ``},
-		"null":                      {`null`, CodeInvalidParams, false, ``},
-		"array":                     {`[]`, CodeInvalidParams, false, ``},
-		"no version":                {`{` + none + `}`, CodeInvalidParams, false, ``},
-		"version of another type":   {`{"io.modelcontextprotocol/protocolVersion":1,` + none + `}`, CodeInvalidParams, false, ``},
-		"no capabilities":           {`{` + version + `}`, CodeInvalidParams, false, ``},
+		"complete":                        {`{` + version + `,` + none + `}`, 0, false, ``},
+		"S-42: client info is not needed": {`{` + version + `,` + none + `,"io.modelcontextprotocol/clientInfo":7}`, 0, false, ``},
+		"no _meta":                        {``, CodeInvalidParams, false, ``},
+		"null":                            {`null`, CodeInvalidParams, false, ``},
+		"array":                           {`[]`, CodeInvalidParams, false, ``},
+		"no version":                      {`{` + none + `}`, CodeInvalidParams, false, ``},
+		"S-41: version of another type":   {`{"io.modelcontextprotocol/protocolVersion":1,` + none + `}`, CodeInvalidParams, false, ``},
+		"no capabilities":                 {`{` + version + `}`, CodeInvalidParams, false, ``},
 		"capabilities of another type": {
 			`{` + version + `,"io.modelcontextprotocol/clientCapabilities":[]}`, CodeInvalidParams, false, ``,
 		},
@@ -36,7 +36,7 @@ func TestParseMeta(t *testing.T) {
 			{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`, 0, true, ``},
 		"tasks with settings": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
 			{"extensions":{"io.modelcontextprotocol/tasks":{"x":1}}}}`, 0, true, ``},
-		"A01: the capability of 2025-11-25 does not count": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
+		"A01, T-65: the capability of 2025-11-25 does not count": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
 			{"tasks":{"list":{}}}}`, 0, false, ``},
 		"tasks: null": {`{` + version + `,"io.modelcontextprotocol/clientCapabilities":
 			{"extensions":{"io.modelcontextprotocol/tasks":null}}}`, 0, false, ``},
@@ -60,7 +60,7 @@ func TestParseMeta(t *testing.T) {
 	}
 }
 
-func TestValidTraceparent(t *testing.T) {
+func TestValidTraceparent_S51(t *testing.T) {
 	const good = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
 	for value, want := range map[string]string{
 		good:        good,
@@ -75,7 +75,7 @@ func TestValidTraceparent(t *testing.T) {
 	}
 }
 
-func TestDeclaresForms(t *testing.T) {
+func TestDeclaresForms_S102(t *testing.T) {
 	for capabilities, want := range map[string]bool{
 		`{}`:                                    false,
 		`{"elicitation":null}`:                  false,
@@ -97,7 +97,7 @@ func TestDeclaresForms(t *testing.T) {
 }
 
 // A20: keys that could be mistaken for one another, or fill the log, are none.
-func TestReadIdempotencyKey(t *testing.T) {
+func TestReadIdempotencyKey_A20(t *testing.T) {
 	long := strings.Repeat("x", 256)
 	for raw, want := range map[string]string{
 		`"order-7"`: "order-7", `"a\u0062"`: "ab", `"~!{}"`: "~!{}", `"` + long + `"`: long,

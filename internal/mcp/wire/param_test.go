@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParamBindings(t *testing.T) {
+func TestParamBindings_S31(t *testing.T) {
 	for name, test := range map[string]struct {
 		schema string
 		want   []ParamBinding
@@ -58,25 +58,25 @@ func TestCheckParams(t *testing.T) {
 		header    map[string]string
 		ok        bool
 	}{
-		"nothing":           {`{}`, nil, true},
-		"no arguments":      {``, nil, true},
-		"null is not given": {`{"region":null}`, nil, true},
+		"nothing":                 {`{}`, nil, true},
+		"no arguments":            {``, nil, true},
+		"S-29: null is not given": {`{"region":null}`, nil, true},
 		"all": {
 			`{"region":"eu","n":42,"o":{"flag":true}}`, map[string]string{"Region": "eu", "N": "42", "Flag": "true"}, true,
 		},
-		"encoded":                       {`{"region":"日本"}`, map[string]string{"Region": "=?base64?5pel5pys?="}, true},
-		"unknown headers are ignored":   {`{}`, map[string]string{"Other": "x"}, true},
-		"integer with a zero fraction":  {`{"n":42}`, map[string]string{"N": "42.0"}, true},
-		"argument with a zero fraction": {`{"n":42.0}`, map[string]string{"N": "42"}, true},
-		"A26: above 2^53":               {`{"n":9007199254740993}`, map[string]string{"N": "9007199254740992"}, false},
-		"missing":                       {`{"region":"eu"}`, nil, false},
-		"not expected":                  {`{}`, map[string]string{"Region": "eu"}, false},
-		"different":                     {`{"region":"eu"}`, map[string]string{"Region": "us"}, false},
-		"case of a value counts":        {`{"o":{"flag":true}}`, map[string]string{"Flag": "True"}, false},
-		"bad base64":                    {`{"region":"eu"}`, map[string]string{"Region": "=?base64?*?="}, false},
-		"exponent":                      {`{"n":1e9}`, map[string]string{"N": "1e9"}, false},
-		"object as argument":            {`{"region":{}}`, map[string]string{"Region": "{}"}, false},
-		"o is no object":                {`{"o":7}`, nil, true},
+		"S-28: encoded":                      {`{"region":"日本"}`, map[string]string{"Region": "=?base64?5pel5pys?="}, true},
+		"S-33: unknown headers are ignored":  {`{}`, map[string]string{"Other": "x"}, true},
+		"S-30: integer with a zero fraction": {`{"n":42}`, map[string]string{"N": "42.0"}, true},
+		"argument with a zero fraction":      {`{"n":42.0}`, map[string]string{"N": "42"}, true},
+		"A26: above 2^53":                    {`{"n":9007199254740993}`, map[string]string{"N": "9007199254740992"}, false},
+		"S-29: missing":                      {`{"region":"eu"}`, nil, false},
+		"S-29: not expected":                 {`{}`, map[string]string{"Region": "eu"}, false},
+		"different":                          {`{"region":"eu"}`, map[string]string{"Region": "us"}, false},
+		"S-20: case of a value counts":       {`{"o":{"flag":true}}`, map[string]string{"Flag": "True"}, false},
+		"bad base64":                         {`{"region":"eu"}`, map[string]string{"Region": "=?base64?*?="}, false},
+		"exponent":                           {`{"n":1e9}`, map[string]string{"N": "1e9"}, false},
+		"object as argument":                 {`{"region":{}}`, map[string]string{"Region": "{}"}, false},
+		"o is no object":                     {`{"o":7}`, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			header := http.Header{}

@@ -26,7 +26,7 @@ func TestWithServerRefusesWhatIsNoObject(t *testing.T) {
 	}
 }
 
-func TestDiscoverIsWhatClientsCheckFor(t *testing.T) {
+func TestDiscoverIsWhatClientsCheckFor_S60_T1_T2(t *testing.T) {
 	got, err := Marshal(Discover(Server{Name: "n", Version: "v"}, "Say hello."))
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestEmptyListIsAnArray(t *testing.T) {
 	}
 }
 
-func TestErrorData(t *testing.T) {
+func TestErrorData_S23_S44(t *testing.T) {
 	for want, err := range map[string]*Error{
 		`{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`: MissingTasksCapability(),
 		`{"requested":"v999.0.0","supported":["2026-07-28"]}`:                          UnsupportedVersion("v999.0.0"),

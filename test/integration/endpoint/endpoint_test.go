@@ -39,7 +39,7 @@ func refused(t *testing.T, err error, code int, words string) {
 }
 
 // A07: the answer to a call leaves when every replica can find the task, and not before.
-func TestEveryReplicaFindsANewTask(t *testing.T) {
+func TestEveryReplicaFindsANewTask_A07_T10(t *testing.T) {
 	a, b := startReplica(t), startReplica(t)
 	tool(t, "new-task")
 	first, second := a.client(t, tenant, agent), b.client(t, tenant, agent)
@@ -62,7 +62,7 @@ func TestEveryReplicaFindsANewTask(t *testing.T) {
 }
 
 // A06: a replica that is killed takes nothing with it.
-func TestKilledReplica(t *testing.T) {
+func TestKilledReplica_A06(t *testing.T) {
 	a, b := startReplica(t), startReplica(t)
 	tool(t, "survives")
 	first, second := a.client(t, tenant, agent), b.client(t, tenant, agent)
@@ -86,7 +86,7 @@ func completed(result string) func(*v1alpha1.MCPTaskStatus) {
 }
 
 // A26, A15: arguments and large results pass byte for byte, as often as one likes.
-func TestBytes(t *testing.T) {
+func TestBytes_A15_A26(t *testing.T) {
 	r := startReplica(t)
 	tool(t, "bytes")
 	c := r.client(t, tenant, agent)
@@ -111,7 +111,7 @@ func TestBytes(t *testing.T) {
 }
 
 // A12: the API server's own rules and the endpoint's agree on what may still be said.
-func TestQuestions(t *testing.T) {
+func TestQuestions_A02_A12(t *testing.T) {
 	a, b := startReplica(t), startReplica(t)
 	tool(t, "asks")
 	first, second := a.client(t, tenant, agent), b.client(t, tenant, agent)
@@ -152,7 +152,7 @@ func TestQuestions(t *testing.T) {
 }
 
 // A08, A33: who calls, and what that allows.
-func TestCallers(t *testing.T) {
+func TestCallers_A08_A33_S133(t *testing.T) {
 	r := startReplica(t)
 	tool(t, "callers")
 	c := r.client(t, tenant, agent)
@@ -227,7 +227,7 @@ func TestTermination(t *testing.T) {
 }
 
 // A37: a wait is bounded and its end is seen at once.
-func TestWaiting(t *testing.T) {
+func TestWaiting_A37(t *testing.T) {
 	r := startReplica(t)
 	tool(t, "waited-for", func(s *v1alpha1.MCPToolSpec) {
 		s.Execution.Mode = v1alpha1.ModeForbidden

@@ -56,7 +56,7 @@ func keyedClient(t *testing.T, r *replica, account, key string) *mcpclient.Clien
 
 // A20: fifty calls at once with one key, over three replicas that found an empty Secret, are one task; so is one that is repeated
 // after all of them have been killed.
-func TestOneKeyOneTask(t *testing.T) {
+func TestOneKeyOneTask_A20(t *testing.T) {
 	flag := keySecret(t, "one-key")
 	replicas := []*replica{startReplica(t, flag), startReplica(t, flag), startReplica(t, flag)}
 	tool(t, "one-key")

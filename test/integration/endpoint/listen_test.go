@@ -53,7 +53,7 @@ func says(message string) func(*v1alpha1.MCPTaskStatus) {
 const done = `{"resultType":"complete","content":[{"type":"text","text":"done"}]}`
 
 // T-50, A23: whichever replica a client listens to, it hears of its task from the beginning to the end, as tasks/get has it.
-func TestListen(t *testing.T) {
+func TestListen_A23_T50(t *testing.T) {
 	a, b := startReplica(t), startReplica(t)
 	tool(t, "heard")
 	first, second := a.client(t, tenant, agent), b.client(t, tenant, agent)
@@ -90,7 +90,7 @@ func TestListen(t *testing.T) {
 }
 
 // A23: however the end of a task and the beginning of a stream fall together, the end is heard of exactly once.
-func TestTheEndIsHeardOfOnce(t *testing.T) {
+func TestTheEndIsHeardOfOnce_A23(t *testing.T) {
 	const workers, rounds, longest = 10, 20, 300 * time.Millisecond
 	a, b := startReplica(t), startReplica(t)
 	tool(t, "ends")
@@ -143,7 +143,7 @@ func endings(t *testing.T, listener *mcpclient.Listener, fence, mark string) (n 
 
 // A24: a replica has one watch of tasks, however many listen, and loses nothing when it breaks, when what it knew is too old
 // to go on from, or when the API server is away.
-func TestListenThroughTrouble(t *testing.T) {
+func TestListenThroughTrouble_A24(t *testing.T) {
 	const listeners = 200
 	trouble := newProxy(t)
 	a, b := startReplica(t), startReplicaWith(t, trouble.kubeconfig)
@@ -183,7 +183,7 @@ func TestListenThroughTrouble(t *testing.T) {
 }
 
 // S-113: listeners hear when their list of tools has changed.
-func TestListenToTools(t *testing.T) {
+func TestListenToTools_S113(t *testing.T) {
 	r := startReplica(t)
 	c := r.client(t, tenant, agent)
 	listener, err := c.Listen(t.Context(), mcpclient.Filter{ToolsListChanged: true})
@@ -211,7 +211,7 @@ func TestListenToTools(t *testing.T) {
 
 // A21 (3), A22: neither a client that hangs up nor a replica that ends touches the tasks that were listened to, and the end
 // of the replica is an orderly end of its streams.
-func TestTheEndOfListening(t *testing.T) {
+func TestTheEndOfListening_A21_A22(t *testing.T) {
 	r := startReplica(t)
 	tool(t, "goes-on")
 	c := r.client(t, tenant, agent)
