@@ -41,6 +41,10 @@ type endpointOptions struct {
 	keySecret          string
 	requestsPerSecond  float64
 	burst              int
+	callerStreams      int
+	streams            int
+	failuresPerSecond  float64
+	failureBurst       int
 	companionTools     bool
 }
 
@@ -62,6 +66,15 @@ func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Float64Var(&o.requestsPerSecond, "caller-rate", 100,
 		"requests a second that each caller may send to this replica, polls included; 0 for any number")
 	flags.IntVar(&o.burst, "caller-burst", 500, "requests that each caller may send at once after a pause")
+	flags.IntVar(&o.callerStreams, "caller-streams", 100,
+		"streams of subscriptions/listen that each caller may have open at this replica; 0 for any number")
+	flags.IntVar(&o.streams, "streams", 2000,
+		"streams of subscriptions/listen that all callers together may have open at this replica; 0 for any number")
+	flags.Float64Var(&o.failuresPerSecond, "failed-authentication-rate", 50,
+		"tokens a second that each address may send to this replica and that are not valid, before those from there that are not known "+
+			"yet are turned away; 0 for any number")
+	flags.IntVar(&o.failureBurst, "failed-authentication-burst", 500,
+		"tokens that each address may send at once after a pause and that are not valid")
 	flags.StringVar(&o.keySecret, "key-secret", "",
 		"NAMESPACE/NAME of an existing Secret that all replicas share, filled at the first start; without it, calls with an "+
 			"idempotency key are refused, and several rounds of questions have to reach the same replica")
@@ -73,6 +86,10 @@ func (o *endpointOptions) validate() error {
 		return errors.New("--catalog-namespace or the environment variable POD_NAMESPACE is needed")
 	case o.requestsPerSecond < 0 || o.burst < 1:
 		return errors.New("--caller-rate must not be negative, and --caller-burst at least 1")
+	case o.callerStreams < 0 || o.streams < 0:
+		return errors.New("--caller-streams and --streams must not be negative")
+	case o.failuresPerSecond < 0 || o.failureBurst < 1:
+		return errors.New("--failed-authentication-rate must not be negative, and --failed-authentication-burst at least 1")
 	case o.keySecret != "" && !validReference(o.keySecret):
 		return fmt.Errorf("--key-secret must be NAMESPACE/NAME of a Secret, not %q", o.keySecret)
 	case o.audience == "":
@@ -149,6 +166,10 @@ func runEndpoint(ctx context.Context, o endpointOptions) error {
 			StateKey:           shared.state,
 			RequestsPerSecond:  o.requestsPerSecond,
 			Burst:              o.burst,
+			StreamsPerCaller:   o.callerStreams,
+			Streams:            o.streams,
+			FailuresPerSecond:  o.failuresPerSecond,
+			FailureBurst:       o.failureBurst,
 			CompanionTools:     o.companionTools,
 			Loopback:           listensOnLoopback(o.address),
 			Version:            version.String(),

@@ -50,12 +50,19 @@ type fixture struct {
 
 func newFixture(t *testing.T) fixture {
 	t.Helper()
+	return newLimitedFixture(t, 0, 0)
+}
+
+// newLimitedFixture is a fixture with a FailureLimit.
+func newLimitedFixture(t *testing.T, perSecond float64, burst int) fixture {
+	t.Helper()
 	cluster := storetest.New(t,
 		storetest.Namespace("team-a", "a"),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}})
 	cluster.Review = accounts
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	tokens, err := auth.NewTokenReviews(cluster.Live, audience, tenants(t, cluster), clock)
+	tokens, err := auth.NewTokenReviews(
+		cluster.Live, audience, tenants(t, cluster), auth.NewFailureLimit(perSecond, burst, clock), clock)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,9 @@ package auth
 
 import (
 	"fmt"
+	"math"
 	"net/http"
+	"time"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 )
@@ -32,8 +34,8 @@ const (
 // Owner is the caller as tasks record it.
 func (c Caller) Owner() v1alpha1.Owner { return v1alpha1.Owner{Issuer: c.Issuer, Subject: c.Subject} }
 
-// Authenticator finds out who sent a request. Its error is an *Error where the caller can do something about it, and anything
-// else where the answer could not be found out.
+// Authenticator finds out who sent a request. Its error is an *Error where the caller can do something about it, a *LimitedError
+// where nobody tried to find out, and anything else where the answer could not be found out.
 type Authenticator interface {
 	Authenticate(r *http.Request) (Caller, error)
 }
@@ -50,6 +52,19 @@ type Error struct {
 
 // Error is the message.
 func (e *Error) Error() string { return e.Message }
+
+// LimitedError is why a request was not looked at: too many before it, from the same address, had tokens that were not valid. It says
+// nothing about who sent this one.
+type LimitedError struct {
+	// RetryAfter is when one may be looked at again. More than 0.
+	RetryAfter time.Duration
+}
+
+// Error is for the caller.
+func (e *LimitedError) Error() string {
+	return fmt.Sprintf("Too many requests from your address had a token that is not valid, so yours, which is not known yet, was not "+
+		"looked at. Try again in %.0f s; if it stays so, a program near you keeps sending a bad token", math.Ceil(e.RetryAfter.Seconds()))
+}
 
 func malformed(message string) *Error {
 	return &Error{Status: http.StatusBadRequest, Message: message}

@@ -25,7 +25,11 @@ const (
 	acceptedFor = 10 * time.Second
 	// rejectedFor is the same for a token that was found bad.
 	rejectedFor = 2 * time.Second
-	// rememberedTokens bounds the memory for both.
+	// trustedFor is how long after that a token that was found good is asked about again without regard to what else comes from
+	// its address.
+	trustedFor = time.Hour
+	// rememberedTokens bounds the memory for good tokens and for bad ones. They are apart, so that no flood of the one pushes the
+	// other out.
 	rememberedTokens = 10_000
 	// reviewTimeout bounds one question to the API server.
 	reviewTimeout = 10 * time.Second
@@ -37,20 +41,26 @@ type TokenReviews struct {
 	client   client.Writer
 	audience string
 	tenants  Tenants
+	failures *FailureLimit
+	clock    clock.PassiveClock
 
-	key     [sha256.Size]byte
-	known   *cache.LRUExpireCache // hash of the token → verdict
-	flights singleflight.Group
+	key      [sha256.Size]byte
+	accepted *cache.LRUExpireCache // hash of the token → verdict
+	rejected *cache.LRUExpireCache // hash of the token → verdict
+	flights  singleflight.Group
 }
 
 // verdict is what the API server said of a token. Only its own words are remembered, never a failure to ask.
 type verdict struct {
 	user authenticationv1.UserInfo
 	good bool
+	at   time.Time
 }
 
-// NewTokenReviews makes a TokenReviews. A nil clock stands for the real one.
-func NewTokenReviews(c client.Writer, audience string, tenants Tenants, now clock.PassiveClock) (*TokenReviews, error) {
+// NewTokenReviews makes a TokenReviews. failures, which may be nil, limits what bad tokens cost. A nil clock stands for the real one.
+func NewTokenReviews(
+	c client.Writer, audience string, tenants Tenants, failures *FailureLimit, now clock.PassiveClock,
+) (*TokenReviews, error) {
 	if now == nil {
 		now = clock.RealClock{}
 	}
@@ -58,7 +68,10 @@ func NewTokenReviews(c client.Writer, audience string, tenants Tenants, now cloc
 		client:   c,
 		audience: audience,
 		tenants:  tenants,
-		known:    cache.NewLRUExpireCacheWithClock(rememberedTokens, now),
+		failures: failures,
+		clock:    now,
+		accepted: cache.NewLRUExpireCacheWithClock(rememberedTokens, now),
+		rejected: cache.NewLRUExpireCacheWithClock(rememberedTokens, now),
 	}
 	if _, err := rand.Read(t.key[:]); err != nil {
 		return nil, fmt.Errorf("read randomness: %w", err)
@@ -75,7 +88,7 @@ func (t *TokenReviews) Authenticate(r *http.Request) (Caller, error) {
 	case token == "":
 		return Caller{}, noToken(t.audience)
 	}
-	verdict, err := t.review(r.Context(), token)
+	verdict, err := t.review(r.Context(), token, r.RemoteAddr)
 	switch {
 	case err != nil:
 		return Caller{}, err
@@ -99,29 +112,29 @@ func (t *TokenReviews) Authenticate(r *http.Request) (Caller, error) {
 	}, nil
 }
 
-// review asks the API server about a token, or remembers what it said.
-func (t *TokenReviews) review(ctx context.Context, token string) (verdict, error) {
+// review asks the API server about a token, or remembers what it said. remote is the address that the token came from.
+func (t *TokenReviews) review(ctx context.Context, token, remote string) (verdict, error) {
 	mac := hmac.New(sha256.New, t.key[:])
 	_, _ = mac.Write([]byte(token))
 	key := string(mac.Sum(nil)) // tokens themselves are not kept in memory
-	if known, ok := t.known.Get(key); ok {
-		remembered, _ := known.(verdict)
-		return remembered, nil
+	known, trusted := t.remembered(key)
+	if known != nil {
+		return *known, nil
 	}
 	shared := context.WithoutCancel(ctx)
 	flight := t.flights.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(shared, reviewTimeout)
 		defer cancel()
-		said, err := t.ask(ctx, token)
+		if trusted {
+			return t.askAndRemember(ctx, token, key)
+		}
+		leave, err := t.failures.enter(ctx, remote)
 		if err != nil {
 			return nil, err
 		}
-		keep := rejectedFor
-		if said.good {
-			keep = acceptedFor
-		}
-		t.known.Add(key, said, keep)
-		return said, nil
+		said, err := t.askAndRemember(ctx, token, key)
+		leave(err == nil && !said.good)
+		return said, err
 	})
 	select {
 	case <-ctx.Done():
@@ -130,6 +143,39 @@ func (t *TokenReviews) review(ctx context.Context, token string) (verdict, error
 		said, _ := result.Val.(verdict)
 		return said, result.Err
 	}
+}
+
+// remembered returns what the API server said of a token lately, nil if that is too long ago, and whether the token was good when it
+// was asked about last.
+func (t *TokenReviews) remembered(key string) (known *verdict, trusted bool) {
+	if said, ok := t.rejected.Get(key); ok {
+		bad, _ := said.(verdict)
+		return &bad, false
+	}
+	said, ok := t.accepted.Get(key)
+	if !ok {
+		return nil, false
+	}
+	good, _ := said.(verdict)
+	if t.clock.Since(good.at) >= acceptedFor {
+		return nil, true
+	}
+	return &good, true
+}
+
+func (t *TokenReviews) askAndRemember(ctx context.Context, token, key string) (verdict, error) {
+	said, err := t.ask(ctx, token)
+	switch {
+	case err != nil:
+		return verdict{}, err
+	case said.good:
+		said.at = t.clock.Now()
+		t.accepted.Add(key, said, trustedFor)
+	default:
+		t.accepted.Remove(key)
+		t.rejected.Add(key, said, rejectedFor)
+	}
+	return said, nil
 }
 
 func (t *TokenReviews) ask(ctx context.Context, token string) (verdict, error) {

@@ -72,7 +72,7 @@ func TestPollInterval(t *testing.T) {
 
 // A11: the longer a task runs, the longer a client is asked to wait, within the tool's bounds; and the wait is never more than a
 // tenth of the time that the task has run, once that is long enough for the least.
-func TestPollInterval_A11_GrowsForLongRunningTasks(t *testing.T) {
+func TestPollIntervalGrows_A11(t *testing.T) {
 	const least, most = 300 * time.Millisecond, 7 * time.Minute
 	s := newScene().startedAt(0).polled(least, most)
 	last := time.Duration(0)

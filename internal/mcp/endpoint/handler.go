@@ -58,6 +58,15 @@ type Options struct {
 	RequestsPerSecond float64
 	// Burst is how many of them each caller may send at once after a pause.
 	Burst int
+	// StreamsPerCaller is how many streams of subscriptions/listen each caller may have open; 0: any number.
+	StreamsPerCaller int
+	// Streams is how many of them all callers together may have open; 0: any number.
+	Streams int
+	// FailuresPerSecond is how many tokens that are not valid each address may send a second before its unknown tokens are no longer
+	// looked at; 0: any number.
+	FailuresPerSecond float64
+	// FailureBurst is how many of them each address may send at once after a pause.
+	FailureBurst int
 	// CompanionTools offers task_status and task_cancel, for clients without the Tasks extension.
 	CompanionTools bool
 	// Version is the version of the program.
@@ -131,6 +140,7 @@ func NewHandler(
 	self := wire.Server{Name: "mcptasks", Title: "Kubernetes jobs as tools", Version: options.Version}
 	listeners, err := listen.New(draining, listen.Config{
 		Tasks: tasks, Tools: tools, Authenticator: authenticator, Server: self, Clock: cluster.Clock,
+		PerCaller: options.StreamsPerCaller, Total: options.Streams,
 		Registerer: registerer, Logger: logger,
 	})
 	if err != nil {
@@ -166,5 +176,6 @@ func newAuthenticator(cluster Cluster, options Options) (auth.Authenticator, err
 	if options.AnonymousNamespace != "" {
 		return auth.Anonymous{Namespace: options.AnonymousNamespace, Tenants: tenants}, nil
 	}
-	return auth.NewTokenReviews(cluster.Client, options.Audience, tenants, cluster.Clock)
+	failures := auth.NewFailureLimit(options.FailuresPerSecond, options.FailureBurst, cluster.now())
+	return auth.NewTokenReviews(cluster.Client, options.Audience, tenants, failures, cluster.now())
 }

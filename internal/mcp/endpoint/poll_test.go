@@ -12,9 +12,9 @@ import (
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
 
-// The longer a task runs, the longer its client is asked to wait; whatever the client learns it by says the same, and nothing is
+// A11: the longer a task runs, the longer its client is asked to wait; whatever the client learns it by says the same, and nothing is
 // written for it.
-func TestProtocol_A11_PollIntervalGrowsAndIsTheSameEverywhere(t *testing.T) {
+func TestPollIntervalIsTheSameEverywhere_A11(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Now())
 	f := newReplicaAt(t, storetest.New(t, tools()...), now, withKeys)
 	call := func() *mcpclient.Task {

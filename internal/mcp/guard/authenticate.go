@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -14,7 +15,7 @@ import (
 func Authenticate(logger logr.Logger, authenticator auth.Authenticator, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, err := authenticator.Authenticate(r)
-		known := (*auth.Error)(nil)
+		known, limited := (*auth.Error)(nil), (*auth.LimitedError)(nil)
 		switch {
 		case errors.As(err, &known):
 			if known.Challenge != "" {
@@ -22,14 +23,14 @@ func Authenticate(logger logr.Logger, authenticator auth.Authenticator, next htt
 			}
 			refuse(w, r, known.Status, known.Message)
 			return
+		case errors.As(err, &limited):
+			turnAway(w, r, wire.Limited("RateLimited", limited.RetryAfter, "%s", limited.Error()))
+			return
 		case err != nil:
 			if r.Context().Err() == nil {
 				logger.Error(err, "A caller could not be authenticated")
 			}
-			w.Header().Set("Retry-After", "1")
-			RecordOf(r.Context()).Code = wire.CodeInternalError
-			wire.WriteError(w, http.StatusServiceUnavailable, nil,
-				wire.Internal("", "It cannot be checked who you are just now; try again in a moment"))
+			turnAway(w, r, wire.Unavailable("", time.Second, "It cannot be checked who you are just now; try again in a moment"))
 			return
 		}
 		RecordOf(r.Context()).Caller = caller

@@ -3,7 +3,6 @@ package guard
 import (
 	"math"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -77,11 +76,8 @@ func Limit(limiter *Limiter, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		RecordOf(r.Context()).Code = wire.CodeInternalError
-		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
-		w.Header().Set("Retry-After", seconds)
-		wire.WriteError(w, http.StatusTooManyRequests, nil, wire.Internal("RateLimited",
+		turnAway(w, r, wire.Limited("RateLimited", wait,
 			"You send more requests than one caller may, which says nothing about your tasks: they go on. "+
-				"Wait for %s s, and poll no faster than pollIntervalMs says", seconds))
+				"Wait for %.0f s, and poll no faster than pollIntervalMs says", math.Ceil(wait.Seconds())))
 	})
 }

@@ -120,3 +120,9 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, message string) 
 	RecordOf(r.Context()).Code = wire.CodeInvalidRequest
 	wire.WriteError(w, status, nil, wire.InvalidRequest("%s", message))
 }
+
+// turnAway is refuse where the request may be as good as any, and can be repeated.
+func turnAway(w http.ResponseWriter, r *http.Request, err *wire.Error) {
+	RecordOf(r.Context()).Code = err.Code
+	wire.WriteError(w, err.HTTPStatus(), nil, err)
+}

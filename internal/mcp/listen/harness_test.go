@@ -64,6 +64,8 @@ type endpoint struct {
 type endpointOptions struct {
 	protocol     func(*http.Protocols) // default: HTTP/1.1
 	writeTimeout time.Duration
+	perCaller    int // streams; 0: any number
+	total        int // streams; 0: any number
 	configure    func(*http.Server)
 }
 
@@ -90,6 +92,8 @@ func newEndpoint(t testing.TB, options endpointOptions) *endpoint {
 		Server:        wire.Server{Name: "test", Version: "1"},
 		Clock:         e.clock,
 		WriteTimeout:  options.writeTimeout,
+		PerCaller:     options.perCaller,
+		Total:         options.total,
 		Registerer:    e.metrics,
 		Logger:        logger,
 	})

@@ -62,6 +62,10 @@ type Config struct {
 	Server wire.Server
 	// Clock tells the time. Default: the real one.
 	Clock clock.WithTickerAndDelayedExecution
+	// PerCaller is how many streams each caller may have open; 0: any number.
+	PerCaller int
+	// Total is how many streams all callers together may have open; 0: any number.
+	Total int
 	// WriteTimeout is how long a client may take to receive one event. Default: sse.DefaultTimeout.
 	WriteTimeout time.Duration
 	// Registerer registers the metrics.
@@ -75,6 +79,7 @@ type Service struct {
 	Config
 	draining context.Context
 	metrics  *metrics
+	places   *places
 }
 
 // New makes a Service. When draining ends, streams are ended with their result.
@@ -89,7 +94,9 @@ func New(draining context.Context, config Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{Config: config, draining: draining, metrics: metrics}, nil
+	return &Service{
+		Config: config, draining: draining, metrics: metrics, places: newPlaces(config.PerCaller, config.Total),
+	}, nil
 }
 
 // Request is a subscriptions/listen whose envelope has been checked.
@@ -118,6 +125,11 @@ func (s *Service) Serve(w http.ResponseWriter, r *http.Request, request Request)
 	if wanted.tasks && !request.Tasks {
 		return wire.MissingTasksCapability()
 	}
+	leave, full := s.places.take(request.Caller.Owner())
+	if full != nil {
+		return full
+	}
+	defer leave()
 	stream := newStream(s, w, r, request)
 	defer stream.close()
 	honoured, err := stream.subscribe(r.Context(), wanted)

@@ -237,19 +237,24 @@ func TestAccessIsCheckedAtEachDelivery(t *testing.T) {
 			}
 		})
 	}
-	t.Run("it cannot be said who the client is", func(t *testing.T) {
-		e := newEndpoint(t, endpointOptions{})
-		e.records.create("t-1", alice)
-		stream := e.open(t, filterOf("t-1"))
-		stream.next(t)
-		idle := e.clock.Waiters()
-		e.door.set(alice, errTrouble)
-		e.records.say("t-1", "later")
-		waitFor(t, "the stream to have asked in vain", func() bool { return e.clock.Waiters() > idle })
-		e.door.set(alice, nil)
-		e.clock.Step(time.Second)
-		stream.expect(t, "t-1", "later")
-	})
+	for name, err := range map[string]error{
+		"it cannot be said who the client is":                      errTrouble,
+		"nobody looks at tokens from there, due to a flood of bad": &auth.LimitedError{RetryAfter: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEndpoint(t, endpointOptions{})
+			e.records.create("t-1", alice)
+			stream := e.open(t, filterOf("t-1"))
+			stream.next(t)
+			idle := e.clock.Waiters()
+			e.door.set(alice, err)
+			e.records.say("t-1", "later")
+			waitFor(t, "the stream to have asked in vain", func() bool { return e.clock.Waiters() > idle })
+			e.door.set(alice, nil)
+			e.clock.Step(time.Second)
+			stream.expect(t, "t-1", "later")
+		})
+	}
 	t.Run("the task is given to another owner", func(t *testing.T) {
 		e := newEndpoint(t, endpointOptions{})
 		e.records.create("t-1", alice)

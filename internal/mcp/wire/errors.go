@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // JSON-RPC error codes of MCP 2026-07-28 (basic/index, "Error Codes"). No other code is ever sent, but for those that a task
@@ -31,14 +32,22 @@ type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
+
+	// status is the HTTP status where it does not follow from the code; 0: it does.
+	status int
+	// retryAfter is what the header of that name says; 0: it is not there.
+	retryAfter time.Duration
 }
 
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
 // HTTPStatus is the status that goes with the error in a modern exchange. The revision fixes it for most codes; for -32602 and
-// -32603 it leaves the choice, which here is that of the official Go and Python SDKs.
+// -32603 it leaves the choice, which here is that of the official Go and Python SDKs. Errors of limits have their own.
 func (e *Error) HTTPStatus() int {
+	if e.status != 0 {
+		return e.status
+	}
 	switch e.Code {
 	case CodeMethodNotFound:
 		return http.StatusNotFound
@@ -74,6 +83,22 @@ func Internal(reason, format string, args ...any) *Error {
 // Unexpected is the -32603 for trouble of ours, of which the client learns no more. The cause belongs into the log.
 func Unexpected() *Error {
 	return Internal("", "The request could not be carried out just now; try again, and if it stays so, tell the platform team")
+}
+
+// Limited is the -32603, with HTTP 429, for a caller that has used up its share. The message says of what, and what to do but to
+// try again after the given time, which is more than 0.
+func Limited(reason string, retryAfter time.Duration, format string, args ...any) *Error {
+	err := Internal(reason, format, args...)
+	err.status, err.retryAfter = http.StatusTooManyRequests, retryAfter
+	return err
+}
+
+// Unavailable is the -32603, with HTTP 503, for what nobody can have just now, to be tried again after the given time, which is more
+// than 0.
+func Unavailable(reason string, retryAfter time.Duration, format string, args ...any) *Error {
+	err := Internal(reason, format, args...)
+	err.status, err.retryAfter = http.StatusServiceUnavailable, retryAfter
+	return err
 }
 
 // MethodNotFound is -32601.

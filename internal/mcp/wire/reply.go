@@ -2,7 +2,9 @@ package wire
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
+	"strconv"
 )
 
 // response is a JSON-RPC response. An id that could not be read is left out: MCP's schema forbids null.
@@ -31,6 +33,9 @@ func EncodeError(id json.RawMessage, rpcError *Error) json.RawMessage {
 // the client has gone, and is nobody's concern.
 func WriteError(w http.ResponseWriter, status int, id json.RawMessage, rpcError *Error) {
 	w.Header().Set("Content-Type", "application/json")
+	if after := rpcError.retryAfter; after > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(EncodeError(id, rpcError))
 }

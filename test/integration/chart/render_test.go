@@ -123,6 +123,7 @@ func TestArguments(t *testing.T) {
 		"endpoint": {"endpoint", nil, []string{
 			"endpoint", "--log-level=info", "--log-format=json", "--catalog-namespace=" + namespace, "--audience=mcptasks",
 			"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint", "--caller-rate=100", "--caller-burst=500",
+			"--caller-streams=100", "--streams=2000", "--failed-authentication-rate=50", "--failed-authentication-burst=500",
 		}},
 		"all values": {
 			"endpoint",
@@ -130,11 +131,14 @@ func TestArguments(t *testing.T) {
 				"log.level=debug", "log.format=text", "catalogNamespace=tools", "endpoint.audience=here",
 				"endpoint.allowedOrigins={https://a.example,http://localhost:3000}", "endpoint.insecureAnonymous=team-a",
 				"endpoint.callerLimit.rate=0", "endpoint.callerLimit.burst=7", "endpoint.companionTools=true",
+				"endpoint.callerLimit.streams=8", "endpoint.streams=9",
+				"endpoint.failedAuthentication.rate=0", "endpoint.failedAuthentication.burst=11",
 			},
 			[]string{
 				"endpoint", "--log-level=debug", "--log-format=text", "--catalog-namespace=tools", "--audience=here",
 				"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint", "--companion-tools",
-				"--caller-rate=0", "--caller-burst=7",
+				"--caller-rate=0", "--caller-burst=7", "--caller-streams=8", "--streams=9",
+				"--failed-authentication-rate=0", "--failed-authentication-burst=11",
 				"--allowed-origins=https://a.example,http://localhost:3000", "--insecure-anonymous=team-a",
 			},
 		},
@@ -194,6 +198,9 @@ func TestValuesSchema(t *testing.T) {
 		"endpoint.service.type=Headless":                   "/endpoint/service/type",
 		"endpoint.terminationGracePeriodSeconds=5":         "/endpoint/terminationGracePeriodSeconds",
 		"endpoint.callerLimit.burst=0":                     "/endpoint/callerLimit/burst",
+		"endpoint.callerLimit.stream=1":                    "stream",
+		"endpoint.streams=-1":                              "/endpoint/streams",
+		"endpoint.failedAuthentication.rate=-1":            "/endpoint/failedAuthentication/rate",
 		"log.level=loud":                                   "/log/level",
 		"image.pullPolicy=Sometimes":                       "/image/pullPolicy",
 	} {
