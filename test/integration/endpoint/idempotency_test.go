@@ -91,9 +91,7 @@ func TestOneKeyOneTask_A20(t *testing.T) {
 	}
 
 	for _, r := range replicas {
-		if err := r.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		r.Kill()
 	}
 	later := startReplica(t, flag)
 	awaitTool(t, later.client(t, tenant, agent), "one-key")

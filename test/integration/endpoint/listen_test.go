@@ -146,7 +146,7 @@ func endings(t *testing.T, listener *mcpclient.Listener, fence, mark string) (n 
 func TestListenThroughTrouble_A24(t *testing.T) {
 	const listeners = 200
 	trouble := newProxy(t)
-	a, b := startReplica(t), startReplicaWith(t, trouble.kubeconfig)
+	a, b := startReplica(t), startReplicaWith(t, trouble.Kubeconfig)
 	tool(t, "troubled")
 	first, second := a.client(t, tenant, agent), b.client(t, tenant, agent)
 	awaitTool(t, first, "troubled")
@@ -162,24 +162,24 @@ func TestListenThroughTrouble_A24(t *testing.T) {
 		t.Errorf("%d listeners took %d more watches", listeners, n)
 	}
 	for step, begin := range map[string]func(){
-		"broken":  trouble.breakOff,
-		"expired": func() { trouble.set(func(p *proxy) { p.expired = 2 }); trouble.breakOff() },
-		"away":    func() { trouble.set(func(p *proxy) { p.away = true }); trouble.breakOff() },
+		"broken":  trouble.BreakOff,
+		"expired": func() { trouble.expire(2); trouble.BreakOff() },
+		"away":    func() { trouble.leave(); trouble.BreakOff() },
 	} {
 		begin()
 		for _, id := range ids {
 			setStatus(t, id, says(step))
 		}
-		trouble.set(func(p *proxy) { p.away = false })
+		if step == "away" {
+			trouble.Meddle(nil)
+		}
 		for i, listener := range heard {
 			hear(t, listener, ids[i], "working", step)
 		}
 	}
-	trouble.set(func(p *proxy) {
-		if p.expired != 0 {
-			t.Error("no watch was told that it is too late")
-		}
-	})
+	if n := trouble.expired.Load(); n > 0 {
+		t.Errorf("%d watches were not told that they are too late", n)
+	}
 }
 
 // S-113: listeners hear when their list of tools has changed.
@@ -224,7 +224,7 @@ func TestTheEndOfListening_A21_A22(t *testing.T) {
 	if err := left.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r.terminate(t)
+	r.Terminate()
 	if event, err := stayed.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("got %+v, %v; want the result and the end", event, err)
 	}

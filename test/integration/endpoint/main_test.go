@@ -8,18 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
@@ -44,8 +40,9 @@ const (
 var (
 	// cluster is the cluster under test; nil where there is none.
 	cluster *kube.Cluster
-	// binary is the program under test, and kubeconfig leads it to the cluster with its own rights.
-	binary, kubeconfig string
+	// program is the program under test, and kubeconfig leads it to the cluster with its own rights.
+	program    setup.Program
+	kubeconfig string
 )
 
 func TestMain(m *testing.M) {
@@ -67,11 +64,9 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	binary, kubeconfig = filepath.Join(dir, "mcptasks"), filepath.Join(dir, "kubeconfig")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/mcptasks")
-	build.Dir = filepath.Join("..", "..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("build mcptasks: %w\n%s", err, out)
+	kubeconfig = filepath.Join(dir, "kubeconfig")
+	if program, err = setup.Build(ctx, dir); err != nil {
+		return 0, err
 	}
 	if err := prepare(ctx); err != nil {
 		return 0, err
@@ -128,24 +123,5 @@ func prepare(ctx context.Context) error {
 	if err := cluster.ApplyManifests(ctx, role...); err != nil {
 		return err
 	}
-	return writeKubeconfig(ctx)
-}
-
-// writeKubeconfig is the administrator's kubeconfig with the program's own service account.
-func writeKubeconfig(ctx context.Context) error {
-	config, err := clientcmd.LoadFromFile(os.Getenv(setup.Kubeconfig))
-	if err != nil {
-		return err
-	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: catalog, Name: agent}}
-	request := &authenticationv1.TokenRequest{}
-	if err := cluster.SubResource("token").Create(ctx, account, request); err != nil {
-		return err
-	}
-	user := config.Contexts[config.CurrentContext].AuthInfo
-	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{user: {Token: request.Status.Token}}
-	if err := clientcmdapi.FlattenConfig(config); err != nil {
-		return err
-	}
-	return clientcmd.WriteToFile(*config, kubeconfig)
+	return setup.WriteKubeconfig(ctx, cluster, catalog, agent, kubeconfig)
 }

@@ -1,15 +1,7 @@
 package endpoint
 
 import (
-	"bytes"
 	"context"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
-	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,16 +17,13 @@ import (
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
 
-// patience is how long anything may take.
+// patience is how long a tool may keep its callers waiting.
 const patience = 60 * time.Second
 
 // replica is one running program.
 type replica struct {
-	url    string
-	cmd    *exec.Cmd
-	log    *lockedBuffer
-	ended  chan struct{}
-	result error
+	*setup.Process
+	url string
 }
 
 // startReplica starts the program and waits until it is ready. It ends with the test.
@@ -49,60 +38,11 @@ func startReplicaWith(t *testing.T, kubeconfig string, args ...string) *replica 
 	if cluster == nil {
 		t.Skip(setup.Skip)
 	}
-	address, health := freeAddress(t), freeAddress(t)
-	args = append([]string{
-		"endpoint", "--address", address, "--health-address", health, "--metrics-address", "0", "--catalog-namespace", catalog,
-		"--log-format", "text",
-	}, args...)
-	r := &replica{
-		url: "http://" + address + "/mcp", cmd: exec.Command(binary, args...), log: &lockedBuffer{}, ended: make(chan struct{}),
-	}
-	r.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	r.cmd.Stderr = r.log
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		r.result = r.cmd.Wait()
-		close(r.ended)
-	}()
-	t.Cleanup(func() {
-		_ = r.cmd.Process.Kill() // it may have ended already
-		<-r.ended
-		if t.Failed() {
-			t.Logf("the endpoint said:\n%s", r.log)
-		}
-		// Whatever it has to do, its role allows.
-		if log := r.log.String(); strings.Contains(log, "forbidden: User") {
-			t.Errorf("the endpoint lacks rights:\n%s", log)
-		}
-	})
-	eventually(t, "the endpoint is ready", func() bool {
-		select {
-		case <-r.ended:
-			t.Fatalf("the endpoint ended: %v", r.result)
-		default:
-		}
-		response, err := http.Get("http://" + health + "/readyz")
-		if err != nil {
-			return false
-		}
-		_ = response.Body.Close()
-		return response.StatusCode == http.StatusOK
-	})
+	address := setup.FreeAddress(t)
+	args = append([]string{"--address", address, "--catalog-namespace", catalog}, args...)
+	r := &replica{Process: program.Start(t, kubeconfig, "endpoint", args...), url: "http://" + address + "/mcp"}
+	r.AwaitReady()
 	return r
-}
-
-// terminate asks the program to end and waits until it has.
-func (r *replica) terminate(t *testing.T) {
-	t.Helper()
-	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	<-r.ended
-	if r.result != nil {
-		t.Errorf("the endpoint ended with %v", r.result)
-	}
 }
 
 // client calls the replica as a service account.
@@ -207,41 +147,5 @@ func onlyTask(t *testing.T, tool string) (id string) {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("waited in vain: %s", what)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// freeAddress is an address that was free a moment ago.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
+	setup.Eventually(t, what, ok)
 }
