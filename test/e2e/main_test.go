@@ -11,8 +11,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/mcptasks/mcptasks/test/kube"
 )
@@ -49,13 +52,17 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// installSamples puts the sample tools into the catalog.
+// installSamples puts all sample tools into the catalog. Each has to be ready.
 func installSamples(ctx context.Context) error {
-	samples := filepath.Join("..", "..", "config", "samples")
-	objects, err := kube.ReadManifests(filepath.Join(samples, "run-migration.yaml"), filepath.Join(samples, "migration-status.yaml"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "config", "samples", "*.yaml"))
 	if err != nil {
 		return err
 	}
+	objects, err := kube.ReadManifests(files...)
+	if err != nil {
+		return err
+	}
+	objects = slices.DeleteFunc(objects, func(obj *unstructured.Unstructured) bool { return obj.GetKind() != "MCPTool" })
 	if err := cluster.ApplyManifests(ctx, objects...); err != nil {
 		return err
 	}

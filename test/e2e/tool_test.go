@@ -101,6 +101,13 @@ func (b *toolBuilder) properties(nameTypes ...string) *toolBuilder {
 	return b
 }
 
+// shell runs a script in the image instead, which must have a shell.
+func (b *toolBuilder) shell(image images.Image, script string) *toolBuilder {
+	c := &b.tool.Spec.JobTemplate.Spec.Template.Spec.Containers[0]
+	c.Image, c.Command, c.Args = image.Tag, []string{"sh", "-euc"}, []string{script}
+	return b
+}
+
 // volume mounts a claim at a path.
 func (b *toolBuilder) volume(claim, path string) *toolBuilder {
 	pod := &b.tool.Spec.JobTemplate.Spec.Template.Spec
