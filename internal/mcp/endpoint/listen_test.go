@@ -223,6 +223,6 @@ func TestListenersOutliveNoEndpoint_A22_S115(t *testing.T) {
 		t.Fatalf("got %+v, %v; want the result and the end", event, err)
 	}
 	eventually(t, "the log says so", func() bool {
-		return strings.Contains(f.log.String(), `"rpc"="subscriptions/listen" "target"="" "code"=0`)
+		return strings.Contains(f.log.String(), `"rpc"="subscriptions/listen" "target"="" "task"="" "code"=0`)
 	})
 }

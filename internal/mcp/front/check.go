@@ -66,6 +66,9 @@ func (h *Handler) check(e *exchange) error {
 			return err
 		}
 		e.record.Target = shorten(value)
+		if method.tasks {
+			e.record.Task = e.record.Target
+		}
 	}
 	if method.tasks && !e.meta.Tasks {
 		return wire.MissingTasksCapability()

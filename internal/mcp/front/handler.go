@@ -145,7 +145,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, request *w
 	}
 	record.Method = request.Method
 	if name, ok := wire.String(request.Params.Name); ok {
-		record.Target = name
+		record.Target = shorten(name)
 	}
 	legacy := r.Clone(r.Context())
 	legacy.Body = io.NopCloser(bytes.NewReader(body))

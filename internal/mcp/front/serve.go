@@ -51,6 +51,7 @@ func (h *Handler) callTool(e *exchange) {
 		Traceparent:    e.meta.Traceparent,
 		IdempotencyKey: key,
 		Header:         e.r.Header,
+		Recorded:       func(id string) { e.record.Task = shorten(id) },
 		Waiting:        answer.progress,
 	})
 	switch {

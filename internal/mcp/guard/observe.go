@@ -63,7 +63,7 @@ func Observe(logger logr.Logger, metrics *Metrics, next http.Handler) http.Handl
 			metrics.requests.WithLabelValues(record.Method, strconv.Itoa(record.Code), strconv.Itoa(status)).Inc()
 			metrics.duration.WithLabelValues(record.Method).Observe(took.Seconds())
 			logger.Info("request",
-				"rpc", record.Method, "target", record.Target, "code", record.Code,
+				"rpc", record.Method, "target", record.Target, "task", record.Task, "code", record.Code,
 				"http", r.Method, "status", status, "bytes", response.bytes, "ms", took.Milliseconds(),
 				"issuer", record.Caller.Issuer, "subject", record.Caller.Subject, "tenant", record.Caller.Tenant)
 		}()

@@ -13,8 +13,11 @@ type Record struct {
 	Caller auth.Caller
 	// Method is the JSON-RPC method, where it is one that this endpoint serves.
 	Method string
-	// Target is the tool or the task.
+	// Target is the tool or the task that the request names.
 	Target string
+	// Task is the task that the request is about: the one that a call became, also if it was waited for, and the one that tasks/*
+	// names.
+	Task string
 	// Code is the JSON-RPC error code of the answer, 0 for a result.
 	Code int
 }

@@ -35,6 +35,9 @@ type Call struct {
 	IdempotencyKey string
 	// Header is where arguments are mirrored; nil in revisions that mirror nothing.
 	Header http.Header
+	// Recorded, which may be nil, is called with the task's id as soon as the call is on the record, or was found there, also if it is
+	// then waited for.
+	Recorded func(taskID string)
 	// Waiting, which may be nil, is called when the call begins to be waited for, and each time that the status message changes,
 	// with the message. It is never called for calls that are answered at once.
 	Waiting func(message string)
@@ -111,6 +114,9 @@ func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (
 	}
 	if err != nil {
 		return Outcome{}, err
+	}
+	if call.Recorded != nil {
+		call.Recorded(created.Name)
 	}
 	if call.Tasks && mode != v1alpha1.ModeForbidden {
 		view := task.WireCreated(created, s.clock.Now())

@@ -117,6 +117,9 @@ func (s *Service) callCompanion(ctx context.Context, caller auth.Caller, c *comp
 		text := fmt.Sprintf("The arguments of %s are not valid.\n%s", c.listing.Name, err)
 		return Outcome{Result: wire.TextResult(text, true)}, nil
 	}
+	if call.Recorded != nil {
+		call.Recorded(in.TaskID)
+	}
 	result, err := c.run(s, ctx, caller, in, call.Waiting)
 	if errors.Is(err, store.ErrNotFound) {
 		result, err = wire.TextResult(wire.TaskNotFound().Message, true), nil

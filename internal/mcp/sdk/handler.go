@@ -6,6 +6,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcptasks/mcptasks/internal/mcp/guard"
 	"github.com/mcptasks/mcptasks/internal/mcp/methods"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
@@ -31,6 +32,7 @@ func NewHandler(service *methods.Service, self wire.Server, instructions string,
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Accel-Buffering", "no")
 		e := &exchange{http: r.Context()}
+		defer e.note(guard.RecordOf(r.Context()))
 		streamable.ServeHTTP(&ownWords{ResponseWriter: w, exchange: e}, r.WithContext(withExchange(e)))
 	})
 }

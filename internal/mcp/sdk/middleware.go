@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcptasks/mcptasks/internal/auth"
-	"github.com/mcptasks/mcptasks/internal/mcp/guard"
 	"github.com/mcptasks/mcptasks/internal/mcp/methods"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
@@ -106,6 +105,7 @@ func (m *middleware) callTool(ctx context.Context, request mcp.Request, params *
 		Name:           params.Name,
 		Arguments:      arguments,
 		IdempotencyKey: key,
+		Recorded:       func(id string) { exchangeOf(ctx).task.Store(id) },
 		Waiting:        progress(ctx, request, params),
 	})
 	if err != nil {
@@ -152,8 +152,7 @@ func (m *middleware) explain(ctx context.Context, method string, err error) erro
 		}
 		answer = wire.Unexpected()
 	}
-	guard.RecordOf(ctx).Code = answer.Code
-	exchangeOf(ctx).explained.Store(true)
+	exchangeOf(ctx).code.Store(int64(answer.Code))
 	translated := &jsonrpc.Error{Code: int64(answer.Code), Message: answer.Message}
 	if answer.Data != nil {
 		if data, err := wire.Marshal(answer.Data); err == nil {

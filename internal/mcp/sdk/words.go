@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/mcptasks/mcptasks/internal/mcp/guard"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
 
@@ -16,8 +17,18 @@ type exchange struct {
 	// http is the context of the HTTP exchange. The SDK cuts methods loose from it, since clients of these eras could come back to a
 	// session; here there are none.
 	http context.Context
-	// explained says that the answer is an error in words of ours.
-	explained atomic.Bool
+	// code is that of an error in words of ours; 0: the answer is none.
+	code atomic.Int64
+	// task is the task that the call became.
+	task atomic.Value // string
+}
+
+// note puts into the record what became known. The method may still be running when the exchange is over.
+func (e *exchange) note(record *guard.Record) {
+	if code := e.code.Load(); code != 0 {
+		record.Code = int(code)
+	}
+	record.Task, _ = e.task.Load().(string)
 }
 
 type exchangeKey struct{}
@@ -80,7 +91,7 @@ const (
 // unexplained returns the event to send in place of one with an error that the SDK has put into words, nil for all others.
 func (w *ownWords) unexplained(event []byte) []byte {
 	message, isEvent := bytes.CutPrefix(event, []byte(eventBegin))
-	if !isEvent || w.exchange.explained.Load() {
+	if !isEvent || w.exchange.code.Load() != 0 {
 		return nil
 	}
 	var reply struct {

@@ -11,7 +11,7 @@ func TestOwnWords(t *testing.T) {
 	const event = "event: message\ndata: "
 	for name, test := range map[string]struct {
 		write     func(http.ResponseWriter)
-		explained bool
+		code      int64 // of an error of ours
 		status    int
 		want, not string
 	}{
@@ -33,7 +33,7 @@ func TestOwnWords(t *testing.T) {
 			write: func(w http.ResponseWriter) {
 				_, _ = w.Write([]byte(event + `{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"m"}}` + "\n\n"))
 			},
-			explained: true, status: 200, want: `"code":-32021`,
+			code: -32021, status: 200, want: `"code":-32021`,
 		},
 		"a result": {
 			write: func(w http.ResponseWriter) {
@@ -53,7 +53,7 @@ func TestOwnWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			e := &exchange{http: t.Context()}
-			e.explained.Store(test.explained)
+			e.code.Store(test.code)
 			test.write(&ownWords{ResponseWriter: recorder, exchange: e})
 			body := recorder.Body.String()
 			if recorder.Code != test.status || !strings.Contains(body, test.want) {
