@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/headerparam"
 	"github.com/mcptasks/mcptasks/internal/question"
 	"github.com/mcptasks/mcptasks/internal/schema"
 )
@@ -115,6 +116,9 @@ func checkSchemas(tool *v1alpha1.MCPTool) (*schema.Schema, []variable, error) {
 	if places := input.WriteOnly(); len(places) > 0 {
 		return nil, nil, invalid("inputSchema", fmt.Sprintf(
 			"%s: writeOnly is not supported yet; arguments are readable for everybody who may read MCPTasks", places[0]))
+	}
+	if _, err := headerparam.Find(InputSchema(tool)); err != nil {
+		return nil, nil, invalid("inputSchema", err.Error())
 	}
 	vars, err := variables(input)
 	if err != nil {

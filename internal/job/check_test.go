@@ -31,6 +31,8 @@ func TestCheckSchemas(t *testing.T) {
 			"spec.inputSchema: /properties/x: writeOnly is not supported yet"},
 		{"write-only far inside", aTool().property(`{"items":{"properties":{"a":{"writeOnly":true}}}}`),
 			"/properties/x/items/properties/a: writeOnly"},
+		{"S-31: header that clients drop the tool for", aTool().property(`{"type":"number","x-mcp-header":"X"}`),
+			`spec.inputSchema: property "x": x-mcp-header needs the type string, integer or boolean`},
 		{"names collide", aTool().input(`{"type":"object","properties":{"a-b":{"type":"string"},"a_b":{"type":"integer"}}}`),
 			`"a-b" and "a_b" would both become the environment variable MCP_ARG_A_B`},
 		{"names collide by case", aTool().input(`{"type":"object","properties":{"dryRun":{"type":"boolean"},` +

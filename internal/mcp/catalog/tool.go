@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/headerparam"
 	"github.com/mcptasks/mcptasks/internal/job"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
@@ -24,7 +25,7 @@ type Tool struct {
 	// Blueprint checks arguments and is what Jobs are made from.
 	Blueprint *job.Blueprint
 	// Params are the arguments that headers have to mirror.
-	Params []wire.ParamBinding
+	Params []headerparam.Param
 
 	sum [sha256.Size]byte // of Listing
 }
@@ -80,7 +81,7 @@ func compile(object *v1alpha1.MCPTool) (*Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	params, err := wire.ParamBindings(input)
+	params, err := headerparam.Find(input)
 	if err != nil {
 		return nil, fmt.Errorf("inputSchema: %w", err)
 	}

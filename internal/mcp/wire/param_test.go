@@ -4,54 +4,14 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/mcptasks/mcptasks/internal/headerparam"
 )
 
-func TestParamBindings_S31(t *testing.T) {
-	for name, test := range map[string]struct {
-		schema string
-		want   []ParamBinding
-		bad    bool
-	}{
-		"none": {`{"type":"object","properties":{"a":{"type":"string"}}}`, nil, false},
-		"sorted": {`{"properties":{"b":{"type":"integer","x-mcp-header":"B"},"a":{"type":"string","x-mcp-header":"A"}}}`,
-			[]ParamBinding{{[]string{"a"}, "A", "string"}, {[]string{"b"}, "B", "integer"}}, false},
-		"nested in properties": {`{"properties":{"o":{"type":"object","properties":{"x":{"type":"boolean","x-mcp-header":"X"}}}}}`,
-			[]ParamBinding{{[]string{"o", "x"}, "X", "boolean"}}, false},
-		"a property of that name": {`{"properties":{"x-mcp-header":{"type":"string"}}}`, nil, false},
-		"in data":                 {`{"properties":{"a":{"default":{"x-mcp-header":7}}}}`, nil, false},
-		"empty":                   {`{"properties":{"a":{"type":"string","x-mcp-header":""}}}`, nil, true},
-		"no token":                {`{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}`, nil, true},
-		"no string":               {`{"properties":{"a":{"type":"string","x-mcp-header":7}}}`, nil, true},
-		"number":                  {`{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`, nil, true},
-		"several types":           {`{"properties":{"a":{"type":["string","null"],"x-mcp-header":"A"}}}`, nil, true},
-		"twice, but for case": {
-			`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`, nil, true,
-		},
-		"in items":                {`{"properties":{"a":{"items":{"type":"string","x-mcp-header":"A"}}}}`, nil, true},
-		"in a composition":        {`{"allOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}`, nil, true},
-		"in $defs":                {`{"$defs":{"a":{"type":"string","x-mcp-header":"A"}}}`, nil, true},
-		"below patternProperties": {`{"patternProperties":{"a":{"type":"string","x-mcp-header":"A"}}}`, nil, true},
-		"on the root":             {`{"type":"string","x-mcp-header":"A"}`, nil, true},
-		"no JSON":                 {`{`, nil, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := ParamBindings([]byte(test.schema))
-			if (err != nil) != test.bad {
-				t.Fatalf("got error %v", err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 func TestCheckParams(t *testing.T) {
-	bindings := []ParamBinding{
-		{[]string{"region"}, "Region", "string"},
-		{[]string{"n"}, "N", "integer"},
-		{[]string{"o", "flag"}, "Flag", "boolean"},
+	params := []headerparam.Param{
+		{Path: []string{"region"}, Name: "Region", Type: "string"},
+		{Path: []string{"n"}, Name: "N", Type: "integer"},
+		{Path: []string{"o", "flag"}, Name: "Flag", Type: "boolean"},
 	}
 	for name, test := range map[string]struct {
 		arguments string
@@ -83,7 +43,7 @@ func TestCheckParams(t *testing.T) {
 			for name, value := range test.header {
 				header.Set("Mcp-Param-"+name, value)
 			}
-			err := CheckParams(header, bindings, []byte(test.arguments))
+			err := CheckParams(header, params, []byte(test.arguments))
 			if (err == nil) != test.ok {
 				t.Fatalf("got %v", err)
 			}
