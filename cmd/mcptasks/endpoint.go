@@ -49,7 +49,8 @@ type endpointOptions struct {
 }
 
 func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.address, "address", ":8080", "address of "+endpoint.Path)
+	flags.StringVar(&o.address, "address", "", "address of "+endpoint.Path+
+		` (default: ":8080"; with --insecure-anonymous "127.0.0.1:8080", so that only this machine is let in)`)
 	flags.StringVar(&o.healthAddress, "health-address", ":8081", "address of /healthz and /readyz")
 	flags.StringVar(&o.metricsAddress, "metrics-address", ":8082", `address of /metrics, or "0" for none`)
 	flags.StringVar(&o.catalogNamespace, "catalog-namespace", os.Getenv("POD_NAMESPACE"),
@@ -78,6 +79,17 @@ func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.keySecret, "key-secret", "",
 		"NAMESPACE/NAME of an existing Secret that all replicas share, filled at the first start; without it, calls with an "+
 			"idempotency key are refused, and several rounds of questions have to reach the same replica")
+}
+
+// complete fills in what follows from other flags.
+func (o *endpointOptions) complete() {
+	switch {
+	case o.address != "":
+	case o.anonymousNamespace != "":
+		o.address = "127.0.0.1:8080"
+	default:
+		o.address = ":8080"
+	}
 }
 
 func (o *endpointOptions) validate() error {
@@ -111,6 +123,7 @@ func newEndpointCommand() *cobra.Command {
 		Short: "Answer agents: list tools, record calls as MCPTasks, and tell what became of them",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.complete()
 			if err := o.validate(); err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 )
 
@@ -80,6 +81,33 @@ func TestLogOptions(t *testing.T) {
 	for _, bad := range []logOptions{{level: "loud", format: "json"}, {level: "info", format: "xml"}} {
 		if _, err := run(bad, both); err == nil || !strings.Contains(err.Error(), "is not one of") {
 			t.Errorf("%+v: error %v, want one that lists the choices", bad, err)
+		}
+	}
+}
+
+// Who lets everybody in without a token has to say so, if it is to be more than the people at this machine.
+func TestEndpointAddress_S4(t *testing.T) {
+	for _, test := range []struct {
+		args     []string
+		address  string
+		loopback bool
+	}{
+		{nil, ":8080", false},
+		{[]string{"--insecure-anonymous=team-a"}, "127.0.0.1:8080", true},
+		{[]string{"--insecure-anonymous=team-a", "--address=:9090"}, ":9090", false},
+		{[]string{"--address=localhost:9090"}, "localhost:9090", true},
+		{[]string{"--address=[::1]:9090"}, "[::1]:9090", true},
+		{[]string{"--address=192.0.2.1:9090"}, "192.0.2.1:9090", false},
+	} {
+		var o endpointOptions
+		flags := pflag.NewFlagSet("endpoint", pflag.ContinueOnError)
+		o.addFlags(flags)
+		if err := flags.Parse(test.args); err != nil {
+			t.Fatal(err)
+		}
+		o.complete()
+		if o.address != test.address || listensOnLoopback(o.address) != test.loopback {
+			t.Errorf("%q: listens on %s, only for this machine: %t", test.args, o.address, listensOnLoopback(o.address))
 		}
 	}
 }

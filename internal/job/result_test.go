@@ -128,7 +128,7 @@ func TestReadResultText(t *testing.T) {
 }
 
 // Results whose JSON matters.
-func TestReadResultJSON(t *testing.T) {
+func TestReadResultJSON_A29_S85(t *testing.T) {
 	const block = `{"type":"text","text":"hello"}`
 	result := func(isError bool, fields ...string) string {
 		return fmt.Sprintf(`{"resultType":"complete",%s,"isError":%t}`, strings.Join(fields, ","), isError)

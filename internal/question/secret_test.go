@@ -6,7 +6,7 @@ import (
 )
 
 // B28, S-101: forms do not ask for secrets.
-func TestAsksForSecret_B28(t *testing.T) {
+func TestAsksForSecret_B28_S101(t *testing.T) {
 	for _, name := range []string{
 		"password", "Password", "dbPassword", "db_password", "DB-PASSWORD", "newPassword2", "password_confirmation", "passwordRepeat",
 		"token", "apiToken", "GITHUB_TOKEN", "secret", "clientSecret", "apiKey", "api_key", "APIKey", "apikey", "x-api-key",

@@ -195,7 +195,7 @@ func matrix() map[string][]spoiled {
 	}
 }
 
-func TestErrorMatrix_S49_S50(t *testing.T) {
+func TestErrorMatrix_S50(t *testing.T) {
 	f := newFixture(t)
 	data := map[int][]string{
 		-32021: {`{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`},
@@ -214,6 +214,9 @@ func TestErrorMatrix_S49_S50(t *testing.T) {
 				}
 				if want := data[code]; want != nil && !slices.Contains(want, string(gotData)) {
 					t.Errorf("got data %s", gotData)
+				}
+				if text == "" || len(text) > 500 || strings.Contains(text, "\n") {
+					t.Errorf("the message is no short sentence: %q", text)
 				}
 				for _, internal := range []string{"struct", "json:", "0x", "goroutine", "internal/"} {
 					if strings.Contains(text, internal) {
@@ -350,5 +353,40 @@ func TestLenientName_A04_S27(t *testing.T) {
 	body, header = f.encode(t, "tools/call", "", map[string]any{"name": "slow"})
 	if _, code, _, _ := f.do(t, http.MethodPost, f.url, body, header).rpc(t); code != -32020 {
 		t.Errorf("tools/call without the header: code %d", code)
+	}
+}
+
+// A header that contradicts the body is refused before the cluster is asked for anything, and in words that name both.
+func TestWrongHeadersAskNobody_A04(t *testing.T) {
+	f := newFixture(t)
+	mine, other := f.call(t).TaskID, "t-bbbbbbbbbbbbbbbbbbbbbbbbbb"
+	get := message("tasks/get", tasks, `"taskId":"`+mine+`"`)
+	twice := get.with("Mcp-Name", mine)
+	twice.header.Add("Mcp-Name", other)
+	before := f.cluster.Requests()
+	for name, c := range map[string]struct {
+		request request
+		words   []string
+	}{
+		"another task":   {get.with("Mcp-Name", other), []string{"Mcp-Name", "params.taskId"}},
+		"two names":      {twice, []string{"Mcp-Name"}},
+		"another method": {get.with("Mcp-Method", "tools/call"), []string{"Mcp-Method", "method"}},
+	} {
+		got := f.do(t, http.MethodPost, f.url, c.request.body, c.request.header)
+		_, code, text, _ := got.rpc(t)
+		if got.status != http.StatusBadRequest || code != -32020 {
+			t.Errorf("%s: HTTP %d, %s", name, got.status, got.body)
+		}
+		for _, words := range c.words {
+			if !strings.Contains(text, words) {
+				t.Errorf("%s: %q does not name %s", name, text, words)
+			}
+		}
+	}
+	if n := f.cluster.Requests() - before; n != 0 {
+		t.Errorf("%d requests to the API server", n)
+	}
+	if got := f.do(t, http.MethodPost, f.url, get.body, get.header); got.status != http.StatusOK {
+		t.Errorf("the right name: HTTP %d, %s", got.status, got.body)
 	}
 }

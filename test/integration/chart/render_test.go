@@ -139,7 +139,7 @@ func TestArguments(t *testing.T) {
 				"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint", "--companion-tools",
 				"--caller-rate=0", "--caller-burst=7", "--caller-streams=8", "--streams=9",
 				"--failed-authentication-rate=0", "--failed-authentication-burst=11",
-				"--allowed-origins=https://a.example,http://localhost:3000", "--insecure-anonymous=team-a",
+				"--allowed-origins=https://a.example,http://localhost:3000", "--insecure-anonymous=team-a", "--address=:8080",
 			},
 		},
 	} {
