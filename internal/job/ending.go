@@ -75,6 +75,11 @@ func (e Ending) messageFull() bool {
 	return len(e.TerminationMessage) >= limit
 }
 
+// Failed reports whether the tool did not succeed.
+func (e Ending) Failed() bool {
+	return e.ExitCode != 0 || e.Signal != 0 || e.OOMKilled || e.DeadlineExceeded
+}
+
 // account says, with the task's reason, in one sentence how a tool ended that did not succeed; the reason is "" where it did.
 // What Kubernetes did to the tool explains its exit code, and so comes first.
 func (e Ending) account(execution v1alpha1.Execution) (reason, sentence string) {

@@ -35,6 +35,12 @@ func FuzzReadResult(f *testing.F) {
 				out.Data = append(out.Data, out.Data...)
 			}
 		}
+		if flag(6) {
+			out.URI = LogURI("t-abc", 0)
+		}
+		if flag(7) {
+			out.Errors, out.ErrorsTotal = []byte(message+string(data)), total
+		}
 		ending := Ending{ExitCode: code, TerminationMessage: message, OOMKilled: flag(4), DeadlineExceeded: flag(5)}
 		r := ReadResult(task.obj(), schema, ending, out)
 		p := parse(t, r)

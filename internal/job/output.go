@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -15,18 +16,44 @@ type Output struct {
 	Total int64
 	// Unavailable says in words why the log could not be read; empty where it was.
 	Unavailable string
+	// URI is the resource by which clients can read all of the log for as long as the Job is kept; empty: there is none.
+	URI string
+	// Errors is the end of what the container wrote to stderr, and ErrorsTotal how many bytes that were in all. It is read only
+	// for a tool that failed and where Data is not all of the log, and only where the cluster keeps the streams apart.
+	Errors      []byte
+	ErrorsTotal int64
 }
 
-// checked is the output, unless all of it is a sentence of the kubelet's that there is none: the kubelet sends that as if it
-// were the log when it finds out too late.
+// maxErrors is how much of stderr is shown beside the end of a log, in bytes.
+const maxErrors = 16 << 10
+
+// ErrorsLimit is how many bytes of stderr are of use beside so many of the log.
+func ErrorsLimit(limit int64) int64 { return min(limit, maxErrors) }
+
+// Cut reports whether there is more of the log than Data.
+func (o Output) Cut() bool { return o.Total > int64(len(o.Data)) }
+
+// checked is the output, unless all of it says that there is none.
 func (o Output) checked() Output {
-	line := bytes.TrimSpace(o.Data)
-	for _, sentence := range []string{"unable to retrieve container logs for ", "failed to try resolving symlinks in path "} {
-		if bytes.HasPrefix(line, []byte(sentence)) && !bytes.ContainsRune(line, '\n') {
-			return Output{Unavailable: "the node no longer has it"}
-		}
+	if NoLog(o.Data) {
+		return Output{Unavailable: "the node no longer has it"}
 	}
 	return o
+}
+
+// NoLog reports whether what was read as a log is a sentence of the kubelet's that there is none: it sends that as if it were
+// the log when it finds out too late.
+func NoLog(data []byte) bool {
+	line := bytes.TrimSpace(data)
+	if bytes.ContainsRune(line, '\n') {
+		return false
+	}
+	for _, sentence := range []string{"unable to retrieve container logs for ", "failed to try resolving symlinks in path "} {
+		if bytes.HasPrefix(line, []byte(sentence)) {
+			return true
+		}
+	}
+	return false
 }
 
 // A tail is the end of a text in an encoding that may or may not be UTF-8.
@@ -36,11 +63,25 @@ type tail struct {
 	lost int64
 	// note says what else may be missing; "" where nothing is.
 	note string
+	// of is what the text is the end of, for the mark of what is missing; "" stands for "output".
+	of string
+	// uri is the resource that has all of the text; "" where there is none.
+	uri string
 }
 
 // logTail is the end of a log, at most limit bytes, without the line ends behind it.
 func logTail(o Output, limit int64) tail {
-	t := tail{data: bytes.TrimRight(o.Data, "\r\n"), lost: max(o.Total-int64(len(o.Data)), 0)}
+	return endOf(o.Data, o.Total, limit, tail{uri: o.URI})
+}
+
+// errorsTail is the end of stderr, at most limit bytes.
+func errorsTail(o Output, limit int64) tail {
+	return endOf(o.Errors, o.ErrorsTotal, ErrorsLimit(limit), tail{of: "error output"})
+}
+
+// endOf fills t with at most limit bytes from the end of a stream of total bytes, of which data is the end.
+func endOf(data []byte, total, limit int64, t tail) tail {
+	t.data, t.lost = bytes.TrimRight(data, "\r\n"), max(total-int64(len(data)), 0)
 	if t.lost > 0 {
 		t = t.skip(continuation(t.data))
 	}
@@ -114,7 +155,8 @@ func (t tail) toolResult() (toolResult, bool) {
 func (t tail) marked() string {
 	mark := t.note
 	if t.lost > 0 {
-		mark = fmt.Sprintf("[The first %d of %d bytes of the output are missing.]\n", t.lost, t.lost+int64(len(t.data))) + mark
+		mark = fmt.Sprintf("[The first %d of %d bytes of the %s are missing.]\n",
+			t.lost, t.lost+int64(len(t.data)), cmp.Or(t.of, "output")) + mark
 	}
 	return mark + t.text()
 }

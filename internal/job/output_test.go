@@ -42,7 +42,7 @@ func TestLogTail(t *testing.T) {
 	}
 }
 
-func TestMessageTail(t *testing.T) {
+func TestMessageTail_B19(t *testing.T) {
 	full := strings.Repeat("m", 4096)
 	tests := []struct {
 		name   string
@@ -69,7 +69,7 @@ func TestMessageTail(t *testing.T) {
 	}
 }
 
-func TestOutputOfKubelet(t *testing.T) {
+func TestOutput_B18_SentencesOfTheKubelet(t *testing.T) {
 	tests := map[string]bool{
 		"unable to retrieve container logs for containerd://0af7\n":              true,
 		"failed to try resolving symlinks in path \"/var/log/pods/x\": lstat":    true,

@@ -16,8 +16,8 @@ const (
 	defaultLimit = 256 << 10
 	// maxBeside is how much room at the API server arguments, questions and answers may take before the result has to do with less.
 	maxBeside = 384 << 10
-	// frame is enough for the JSON around the text of a result, and for the mark of what is missing.
-	frame = 512
+	// frame is enough for the JSON around the text of a result, for the mark of what is missing, and for the link to it.
+	frame = 1 << 10
 
 	succeeded  = "The tool finished successfully."
 	noOutput   = " It wrote no output."
@@ -44,7 +44,8 @@ type Result struct {
 // CallToolResult is taken as such. A tool that failed gets isError and a sentence about how it ended before the text; where
 // that is empty, the other of the two sources helps out. With an outputSchema, a tool that succeeded must have given a JSON
 // object that fits: all of the text, or the last line of a log that is an object; it becomes structuredContent and a text
-// block. What is missing of the text, or cut to make the result fit, is marked at its beginning.
+// block. What is missing of the text, or cut to make the result fit, is marked at its beginning, and a link leads to the whole
+// log where it can be read. Of a tool that failed, the end of stderr comes first where the text does not show it.
 func ReadResult(task *v1alpha1.MCPTask, outputSchema []byte, e Ending, out Output) Result {
 	a := answer{
 		ending: e,
@@ -91,12 +92,13 @@ func (a answer) text() tail {
 	return a.log()
 }
 
-func (a answer) log() tail {
-	limit := a.source.Limit.Value()
-	if limit <= 0 {
-		limit = defaultLimit
+func (a answer) log() tail { return logTail(a.out, a.limit()) }
+
+func (a answer) limit() int64 {
+	if limit := a.source.Limit.Value(); limit > 0 {
+		return limit
 	}
-	return logTail(a.out, limit)
+	return defaultLimit
 }
 
 // unavailable says why there is no text, or is "".
@@ -120,7 +122,7 @@ func (a answer) success() Result {
 	case len(text.data) == 0:
 		return a.result(v1alpha1.ReasonSucceeded, succeeded, newToolResult(false, succeeded+noOutput))
 	default:
-		return a.result(v1alpha1.ReasonSucceeded, succeeded, newToolResult(false, a.fit("", text)))
+		return a.result(v1alpha1.ReasonSucceeded, succeeded, a.fit(false, "", text))
 	}
 }
 
@@ -151,12 +153,21 @@ func (a answer) failure(reason, sentence string) Result {
 	why := a.unavailable()
 	switch {
 	case len(text.data) > 0:
-		return a.result(reason, sentence, newToolResult(true, a.fit(sentence+" Its output:\n\n", text)))
+		return a.result(reason, sentence, a.fit(true, sentence+a.errors(text)+"Its output:\n\n", text))
 	case why != "":
 		return a.result(reason, sentence, newToolResult(true, sentence+unreadable+why+"."))
 	default:
 		return a.result(reason, sentence, newToolResult(true, sentence+noOutput))
 	}
+}
+
+// errors is what stands between the sentence and the text: the end of stderr, unless the text has it.
+func (a answer) errors(text tail) string {
+	end := errorsTail(a.out, a.limit())
+	if len(end.data) == 0 || bytes.Contains(text.data, end.data) {
+		return " "
+	}
+	return " Its error output:\n\n" + end.marked() + "\n\n"
 }
 
 // structured is the result of a tool that exited with 0 and has an outputSchema.
@@ -234,10 +245,15 @@ func (a answer) fitting(value json.RawMessage) Result {
 	return a.result(v1alpha1.ReasonSucceeded, succeeded, r)
 }
 
-// fit is a head and as much of the end of a text as can be stored, with a mark between them of what is missing.
-func (a answer) fit(head string, text tail) string {
-	room := a.room - frame - stored(textBlock(head+text.note))
-	return head + text.cut(room, storedText).marked()
+// fit is a result with a head and as much of the end of a text as can be stored, with a mark between them of what is missing, and
+// a link to it.
+func (a answer) fit(isError bool, head string, text tail) toolResult {
+	text = text.cut(a.room-frame-stored(textBlock(head+text.note)), storedText)
+	r := newToolResult(isError, head+text.marked())
+	if text.lost > 0 {
+		r = r.withLog(text.uri, a.out.Total)
+	}
+	return r
 }
 
 // result is the content with what the task says about it. Content that cannot be stored, as only tools can make it that choose
@@ -250,7 +266,7 @@ func (a answer) result(reason, sentence string, content toolResult) Result {
 		}
 		r.IsError = true
 		r.JSON = string(encode(newToolResult(true, fmt.Sprintf("%s Its result would take %d bytes in the cluster; %d are allowed.",
-			r.Message, size, a.room))))
+			r.Message, size, a.room)).withLog(a.out.URI, a.out.Total)))
 	}
 	return r
 }

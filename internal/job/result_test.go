@@ -201,7 +201,7 @@ func TestReadResultJSON_A29_S85(t *testing.T) {
 }
 
 // However much a tool writes, and of what, its result can be stored, and says how much of the output is missing.
-func TestReadResultSize(t *testing.T) {
+func TestReadResult_B20_Size(t *testing.T) {
 	const limit = 512 << 10
 	patterns := map[string]string{
 		"text": "0123456789abcdef", "binary": "\x00\x01\x02\xff", "invalid": "\xff", "control": "\x01", "quotes": `"`,
@@ -289,7 +289,7 @@ func TestReadResultLargeObjects(t *testing.T) {
 }
 
 // Results of about the size that Kubernetes keeps of a termination message are whole, or an error that says why they are not.
-func TestReadResultMessageLimit(t *testing.T) {
+func TestReadResult_B19_MessageLimit(t *testing.T) {
 	for _, size := range []int{4095, 4096, 4097, 20000} {
 		object := `{"rows":3,"a":"` + strings.Repeat("x", size-17) + `"}`
 		kept := object[max(len(object)-4096, 0):] // the kubelet reads the end of the file
@@ -306,4 +306,92 @@ func TestReadResultMessageLimit(t *testing.T) {
 			t.Errorf("%d bytes: %s: %s", size, r.Reason, r.Message)
 		}
 	}
+}
+
+// A log that is not all there comes with a link to all of it; one that is, or that nobody could read, does not.
+func TestReadResultLinksToTheLog(t *testing.T) {
+	const uri = "mcptasks:///t-abc/log"
+	cut := func(o Output) Output { o.URI, o.Total = uri, o.Total+1000; return o }
+	large := `{"content":[{"type":"text","text":"` + strings.Repeat("<", 500<<10) + `"}]}`
+	for _, tt := range []struct {
+		name   string
+		task   *taskBuilder
+		schema string
+		ending Ending
+		out    Output
+		size   float64 // of the log; 0: there is no link
+	}{
+		{name: "whole", out: Output{Data: []byte("hello"), Total: 5, URI: uri}},
+		{name: "cut", out: cut(wholeLog("hello")), size: 1005},
+		{name: "cut by the limit", task: aTask().limit(3), out: Output{Data: []byte("hello"), Total: 5, URI: uri}, size: 5},
+		{name: "cut for its room", task: aTask().limit(512 << 10),
+			out: Output{Data: []byte(strings.Repeat("<", 500<<10)), Total: 500 << 10, URI: uri}, size: 500 << 10},
+		{name: "cut, and nobody may read it", out: Output{Data: []byte("hello"), Total: 1000}},
+		{name: "cut, and failed", ending: Ending{ExitCode: 3}, out: cut(wholeLog("hello")), size: 1005},
+		{name: "cut, and no object", schema: rowsSchema, out: cut(wholeLog("hello")), size: 1005},
+		{name: "cut before the object", schema: rowsSchema, out: cut(wholeLog("\n{\"rows\":3}"))},
+		{name: "cut log, whole message", task: aTask().fromMessage(), ending: Ending{TerminationMessage: "m"}, out: cut(wholeLog("x"))},
+		{name: "cut log in place of a message", task: aTask().fromMessage(), ending: Ending{ExitCode: 3}, out: cut(wholeLog("x")),
+			size: 1001},
+		{name: "whole, but too large to be stored", task: aTask().limit(512 << 10),
+			out: Output{Data: []byte(large), Total: int64(len(large)), URI: uri}, size: float64(len(large))},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := parse(t, ReadResult(cmp.Or(tt.task, aTask()).obj(), []byte(tt.schema), tt.ending, tt.out))
+			last := p.Content[len(p.Content)-1]
+			if tt.size == 0 {
+				if len(p.Content) != 1 || last["type"] != "text" {
+					t.Errorf("content = %.300v, want one text", p.Content)
+				}
+				return
+			}
+			if len(p.Content) != 2 || last["type"] != "resource_link" || last["uri"] != uri || last["name"] == "" || last["size"] != tt.size {
+				t.Errorf("content ends with %.300v, want a link to %v bytes", last, tt.size)
+			}
+		})
+	}
+}
+
+// A program may write a megabyte after what went wrong.
+func TestReadResultShowsErrorOutput(t *testing.T) {
+	const head = "The tool exited with code 3."
+	const mark = "[The first 90 of 95 bytes of the output are missing.]\n"
+	out := func(data, errors string, total int64) Output {
+		return Output{Data: []byte(data), Total: 95, Errors: []byte(errors), ErrorsTotal: total}
+	}
+	for _, tt := range []struct {
+		name string
+		task *taskBuilder
+		out  Output
+		want string
+	}{
+		{name: "beside the end of the output", out: out("45678", "no such table\n", 14),
+			want: head + " Its error output:\n\nno such table\n\nIts output:\n\n" + mark + "45678"},
+		{name: "cut", out: out("45678", "table", 14),
+			want: head + " Its error output:\n\n[The first 9 of 14 bytes of the error output are missing.]\ntable\n\n" +
+				"Its output:\n\n" + mark + "45678"},
+		{name: "cut within a character", out: out("45678", "\xa9table", 14),
+			want: head + " Its error output:\n\n[The first 9 of 14 bytes of the error output are missing.]\ntable\n\n" +
+				"Its output:\n\n" + mark + "45678"},
+		{name: "no more than the limit", task: aTask().limit(5), out: out("45678", "0123456789", 10),
+			want: head + " Its error output:\n\n[The first 5 of 10 bytes of the error output are missing.]\n56789\n\n" +
+				"Its output:\n\n" + mark + "45678"},
+		{name: "within the end of the output", out: out("45678", "567\n", 4), want: head + " Its output:\n\n" + mark + "45678"},
+		{name: "empty", out: out("45678", "\n", 1), want: head + " Its output:\n\n" + mark + "45678"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := ReadResult(cmp.Or(tt.task, aTask()).obj(), nil, Ending{ExitCode: 3}, tt.out)
+			if text := parse(t, r).text(t); text != tt.want {
+				t.Errorf("text = %q\nwant   %q", text, tt.want)
+			}
+		})
+	}
+	t.Run("of all that there can be", func(t *testing.T) {
+		o := Output{Data: []byte(strings.Repeat("<", 512<<10)), Total: 1 << 30, URI: "mcptasks:///t-abc/log"}
+		o.Errors, o.ErrorsTotal = []byte(strings.Repeat("\x01", maxErrors)), 1<<30
+		p := parse(t, ReadResult(aTask().limit(512<<10).obj(), nil, Ending{ExitCode: 3}, o))
+		if text, _ := p.Content[0]["text"].(string); strings.Count(text, "\x01") != maxErrors || len(p.Content) != 2 {
+			t.Errorf("%d blocks, %d bytes of error output", len(p.Content), strings.Count(text, "\x01"))
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/mcptasks/mcptasks/internal/schema"
@@ -26,8 +27,27 @@ func newToolResult(isError bool, text string) toolResult {
 }
 
 // TextResult is a CallToolResult that says one thing, as JSON.
-func TextResult(text string, isError bool) string {
-	return string(encode(newToolResult(isError, text)))
+func TextResult(text string, isError bool) string { return LinkedResult(text, isError, "") }
+
+// LinkedResult is TextResult with a link to the log beside it; without where logURI is "".
+func LinkedResult(text string, isError bool, logURI string) string {
+	return string(encode(newToolResult(isError, text).withLog(logURI, 0)))
+}
+
+// withLog is r with a link to the log of so many bytes; r itself where uri is "".
+func (r toolResult) withLog(uri string, size int64) toolResult {
+	if uri == "" {
+		return r
+	}
+	r.Content = append(slices.Clip(r.Content), encode(struct {
+		Type     string `json:"type"`
+		URI      string `json:"uri"`
+		Name     string `json:"name"`
+		Title    string `json:"title"`
+		MIMEType string `json:"mimeType"`
+		Size     int64  `json:"size,omitempty"`
+	}{"resource_link", uri, "log", "The whole log, while the Job is kept", LogMIMEType, size}))
+	return r
 }
 
 func textBlock(text string) json.RawMessage {
