@@ -264,6 +264,14 @@ type MCPTaskStatus struct {
 	// +optional
 	Job *JobReference `json:"job,omitempty"`
 
+	// admitBy is when the Job has to be resumed at the latest, if it is suspended, or had to be when it last was. Absent: it never
+	// was.
+	// +optional
+	AdmitBy *metav1.MicroTime `json:"admitBy,omitempty"`
+	// log is where the log lies that the result was read from, for as long as the Job is kept.
+	// +optional
+	Log *LogReference `json:"log,omitempty"`
+
 	// startedAt is when the main container began to run.
 	// +optional
 	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
@@ -329,6 +337,18 @@ type JobReference struct {
 	// uid of the Job.
 	// +required
 	UID types.UID `json:"uid"`
+}
+
+// LogReference names a container of the task's Job.
+type LogReference struct {
+	// pod of the container, in the task's namespace.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Pod string `json:"pod"`
+	// container is the container's name.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Container string `json:"container"`
 }
 
 // Conditions of an MCPTask.

@@ -174,12 +174,19 @@ type Execution struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="maxPollInterval must be a duration from 100ms to 1h"
 	MaxPollInterval metav1.Duration `json:"maxPollInterval,omitzero"`
 
-	// startupDeadline is how long the Job may take until its container runs: scheduling, image, volumes. Default: 10m. 1s
-	// to 24h.
+	// startupDeadline is how long the Job may take until its container runs: scheduling, image, volumes. Time for which the Job is
+	// suspended does not count. Default: 10m. 1s to 24h.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="startupDeadline must be a duration from 1s to 24h"
 	StartupDeadline metav1.Duration `json:"startupDeadline,omitzero"`
+
+	// queueDeadline is how long the Job may be suspended at a time, for instance because it waits in a queue (Kueue) or was
+	// stopped for a more important one; then the task ends with the reason NotAdmitted. Default: 24h. 1s to 8760h.
+	// +optional
+	// +kubebuilder:default="24h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('8760h')",message="queueDeadline must be a duration from 1s to 8760h"
+	QueueDeadline metav1.Duration `json:"queueDeadline,omitzero"`
 
 	// deadline is how long each pod of the Job may run; then it is stopped and the task ends with the reason
 	// DeadlineExceeded. It becomes the pod's activeDeadlineSeconds, in whole seconds, rounded up. Default: 1h. 1s to 720h.

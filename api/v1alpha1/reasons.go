@@ -2,7 +2,7 @@ package v1alpha1
 
 // Reasons of an MCPTask (status.reason). docs/reference/states.md lists the rules that lead to them; a test holds both together.
 const (
-	// ReasonQueued: accepted; the Job has no pod yet.
+	// ReasonQueued: accepted; the Job has no pod yet, or has been suspended.
 	ReasonQueued = "Queued"
 	// ReasonStarting: there is a pod, its main container does not run yet; the message says what it waits for.
 	ReasonStarting = "Starting"
@@ -32,6 +32,8 @@ const (
 	ReasonCannotStart = "CannotStart"
 	// ReasonUnschedulable: no node took the pod by startupDeadline.
 	ReasonUnschedulable = "Unschedulable"
+	// ReasonNotAdmitted: the Job was suspended for longer than queueDeadline.
+	ReasonNotAdmitted = "NotAdmitted"
 	// ReasonQuotaExceeded: a quota kept the pod or the task from being created.
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonRejected: the API server refused the Job or its pod.

@@ -150,8 +150,8 @@ func TestBuildRefuses(t *testing.T) {
 		{"changed, but still good", aTool(), aTask().change(other), "", ""},
 		{"same schema", strict, aTask(), v1alpha1.ReasonRejected, "The call cannot become a Job: the arguments do not fit its " +
 			"inputSchema: /y: is required"},
-		{"changed template", aTool().job(func(s *batchv1.JobSpec) { s.Suspend = ptr(true) }), aTask().change(other),
-			v1alpha1.ReasonToolChanged, "suspend"},
+		{"changed template", aTool().job(func(s *batchv1.JobSpec) { s.ManualSelector = ptr(true) }), aTask().change(other),
+			v1alpha1.ReasonToolChanged, "manualSelector"},
 		{"unsafe template", aTool().property(`{"type":"string"}`).args("$(MCP_ARG_X)"), aTask(), v1alpha1.ReasonRejected,
 			"would be read as an option"},
 		{"main container gone", aTool(), aTask().change(func(s *v1alpha1.MCPTaskSpec) { other(s); s.Result.Container = "worker" }),
@@ -188,9 +188,9 @@ func TestCheckArguments(t *testing.T) {
 	checkProblem(t, checkArguments(t, tool, `{"x":"1"}`), v1alpha1.ReasonRejected, "/x: must be an integer, is a string")
 	large := fmt.Sprintf(`{"x":1%s}`, strings.Repeat(" ", v1alpha1.MaxArgumentsBytes))
 	checkProblem(t, checkArguments(t, tool, large), v1alpha1.ReasonRejected, "at most 131072 are allowed")
-	broken := aTool().job(func(s *batchv1.JobSpec) { s.Suspend = ptr(true) }).obj()
+	broken := aTool().job(func(s *batchv1.JobSpec) { s.ManualSelector = ptr(true) }).obj()
 	_, err := NewBlueprint(broken)
-	checkProblem(t, err, v1alpha1.ToolReasonInvalidTemplate, "suspend")
+	checkProblem(t, err, v1alpha1.ToolReasonInvalidTemplate, "manualSelector")
 }
 
 func TestMainContainer(t *testing.T) {

@@ -103,8 +103,7 @@ func TestCheckTemplate(t *testing.T) {
 		{"limit per index", job(func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex = ptr(int32(1)) }),
 			"backoffLimitPerIndex: Forbidden"},
 		{"failed indexes", job(func(s *batchv1.JobSpec) { s.MaxFailedIndexes = ptr(int32(1)) }), "maxFailedIndexes: Forbidden"},
-		{"suspended", job(func(s *batchv1.JobSpec) { s.Suspend = ptr(true) }),
-			"suspend: Forbidden: suspended Jobs are not supported yet"},
+		{"B38 suspended until a queue resumes it", job(func(s *batchv1.JobSpec) { s.Suspend = ptr(true) }), ""},
 		{"managed by others", job(func(s *batchv1.JobSpec) { s.ManagedBy = ptr("kueue.x-k8s.io/multikueue") }), "managedBy: Forbidden"},
 		{"manual selector", job(func(s *batchv1.JobSpec) { s.ManualSelector = ptr(true) }), "manualSelector: Forbidden"},
 		{"selector", job(func(s *batchv1.JobSpec) { s.Selector = &metav1.LabelSelector{} }), "selector: Forbidden"},
@@ -176,8 +175,8 @@ func TestCheckTemplate(t *testing.T) {
 		{"undeclared but escaped", aTool().args("$$(MCP_ARG_Z)"), ""},
 		{"variables of the author", aTool().args("$(HOME)"), ""},
 		{"unknown allowance", aTool().allow("shell, dsah"), `annotations[mcptasks.dev/allow-unsafe]: Forbidden: unknown word "dsah"`},
-		{"several mistakes", job(func(s *batchv1.JobSpec) { s.Suspend, s.BackoffLimit = ptr(true), ptr(int32(1)) }),
-			"not supported yet; spec.jobTemplate.spec.backoffLimit"},
+		{"several mistakes", job(func(s *batchv1.JobSpec) { s.ManualSelector, s.BackoffLimit = ptr(true), ptr(int32(1)) }),
+			"by itself; spec.jobTemplate.spec.backoffLimit"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

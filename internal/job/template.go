@@ -78,7 +78,6 @@ func checkJobSpec(spec *batchv1.JobSpec, at *field.Path) field.ErrorList {
 	forbid(spec.SuccessPolicy != nil, "successPolicy", onePod)
 	forbid(spec.BackoffLimitPerIndex != nil, "backoffLimitPerIndex", onePod)
 	forbid(spec.MaxFailedIndexes != nil, "maxFailedIndexes", onePod)
-	forbid(spec.Suspend != nil && *spec.Suspend, "suspend", "suspended Jobs are not supported yet")
 	forbid(spec.ManagedBy != nil && *spec.ManagedBy != batchv1.JobControllerName, "managedBy",
 		"Jobs of other controllers are not supported")
 	forbid(spec.ManualSelector != nil && *spec.ManualSelector, "manualSelector", "the Job must select its pods by itself")

@@ -40,7 +40,11 @@ func Apply(v Verdict, t *v1alpha1.MCPTask, job *batchv1.Job, now time.Time) bool
 		s.StartedAt = &metav1.MicroTime{Time: started}
 		setTrue(t, v1alpha1.ConditionStarted, v1alpha1.ReasonRunning, "The main container ran.", started)
 	}
+	if by := v.AdmitBy.Truncate(time.Microsecond); !by.IsZero() && !v.Passing && (s.AdmitBy == nil || !s.AdmitBy.Time.Equal(by)) {
+		s.AdmitBy = &metav1.MicroTime{Time: by}
+	}
 	if s.State.Terminal() {
+		s.Log = v.Log
 		s.FinishedAt = &metav1.MicroTime{Time: now}
 		s.ExpiresAt = ExpiresAt(t, now)
 		setTrue(t, v1alpha1.ConditionFinished, s.Reason, s.Message, now)

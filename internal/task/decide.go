@@ -21,7 +21,7 @@ type Rule struct {
 
 // Rules are all rules in the order in which they are asked; the first that speaks decides.
 var Rules = concat(
-	recordRules, questionRules, launchRules, lossRules, outcomeRules, stopRules, remainsRules, startRules, runRules,
+	recordRules, questionRules, launchRules, lossRules, outcomeRules, stopRules, remainsRules, queueRules, startRules, runRules,
 )
 
 // Decide says what follows from an observation. It always has an answer, and never one that would change a finished task.

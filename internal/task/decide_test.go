@@ -114,9 +114,77 @@ var situations = []situation{
 	{"a pod came after a refusal",
 		newScene().job().event("FailedCreate", "Error creating: quota").event("SuccessfulCreate", "Created pod"),
 		"queued", working, v1alpha1.ReasonQueued, "Waiting for a pod", ""},
-	{"the Job is suspended",
-		newScene().job().jobSays(batchv1.JobSuspended, "JobSuspended"),
-		"queued", working, v1alpha1.ReasonQueued, "suspended", ""},
+	{"B38 the Job is suspended",
+		newScene().job().suspended(1).with(noEvents),
+		"suspended", working, v1alpha1.ReasonQueued, "Queued: the Job is suspended until somebody resumes it.", ""},
+	{"B38 the Job is suspended, and nobody has read why",
+		newScene().job().suspended(1),
+		"suspended", working, v1alpha1.ReasonQueued, "", NextEvents},
+	{"B38 the Job is suspended, and the Job controller has not seen it",
+		newScene().job().suspended(1).with(noEvents).with(func(o *Observation) { o.Job.Status.Conditions = nil }),
+		"suspended", working, v1alpha1.ReasonQueued, "suspended", ""},
+	{"B38 the Job is resumed, and the Job controller has not seen it",
+		newScene().job().suspended(1).clock(1000).with(noEvents).with(func(o *Observation) { o.Job.Spec.Suspend = nil }),
+		"suspended", working, v1alpha1.ReasonQueued, "suspended", ""},
+	{"C09 the Job waits in a queue of Kueue's",
+		newScene().job().suspended(1).with(noEvents).with(inQueue("user-queue")),
+		"suspended", working, v1alpha1.ReasonQueued, "Queued until the queue user-queue admits it.", ""},
+	{"B38 the queue took the Job back",
+		newScene().job().suspended(30).with(inQueue("user-queue")).event("Started", "Admitted").
+			event("Stopped", "Preempted to accommodate a workload of higher priority"),
+		"suspended", working, v1alpha1.ReasonQueued, "admits it: Preempted to accommodate a workload of higher priority.", ""},
+	{"B38 the queue took the Job back, long ago",
+		newScene().job().suspended(30).with(inQueue("user-queue")).event("Stopped", "Preempted").event("Started", "Admitted"),
+		"suspended", working, v1alpha1.ReasonQueued, "user-queue admits it.", ""},
+	{"B38 time in the queue is no time to start",
+		newScene().job().suspended(1).clock(1700).with(noEvents),
+		"suspended", working, v1alpha1.ReasonQueued, "suspended", ""},
+	{"B38 in the queue for too long",
+		newScene().job().suspended(1).clock(1801).with(noEvents).with(inQueue("nowhere")),
+		"queue-deadline", failed, v1alpha1.ReasonNotAdmitted, "not admitted within 30m. Queued until the queue nowhere", NextStop},
+	{"B38 in the queue for too long, and nobody has read why",
+		newScene().job().suspended(1).clock(1801),
+		"queue-deadline", working, v1alpha1.ReasonQueued, "", NextEvents},
+	{"B38 cancelled in the queue",
+		newScene().job().suspended(1).cancel(),
+		"cancelling", working, v1alpha1.ReasonCancelling, "", NextStop},
+	{"B38 resumed: the time to start begins",
+		newScene().job().suspended(1).resumed(1700).clock(2200).with(noEvents),
+		"queued", working, v1alpha1.ReasonQueued, "Waiting for a pod", ""},
+	{"B38 resumed, and no pod comes",
+		newScene().job().suspended(1).resumed(1700).clock(2301).with(noEvents),
+		"start-deadline", failed, v1alpha1.ReasonCannotStart, "within 10m", NextStop},
+	{"B38 resumed, and the container runs",
+		newScene().job().suspended(1).resumed(1700).clock(9999).pod(1701, runs(1702)),
+		"running", working, v1alpha1.ReasonRunning, "Running.", ""},
+	{"B38 resumed before the Job controller ever saw the Job",
+		newScene().job().clock(1000).with(noEvents).with(func(o *Observation) { *o.Job.Status.StartTime = at(900) }),
+		"queued", working, v1alpha1.ReasonQueued, "Waiting for a pod", ""},
+	{"B38 suspended while it runs, and not stopped yet",
+		newScene().job().started().suspended(40).pod(2, runs(5)),
+		"running", working, v1alpha1.ReasonRunning, "", ""},
+	{"B38 suspended while it runs, and being stopped",
+		newScene().job().started().suspended(40).pod(2, runs(5), deleted(40)),
+		"being-disrupted", working, v1alpha1.ReasonRunning, "Being stopped: its Job was suspended.", ""},
+	{"B38 suspended while it ran, with a retry left",
+		newScene().job().started().retries(1).suspended(40).pod(2, runs(5), deleted(40), exits(143, 41)).with(noEvents),
+		"suspended", working, v1alpha1.ReasonQueued, "suspended", ""},
+	{"B38 suspended while it ran, with a retry left, and its pod is gone",
+		newScene().job().started().retries(1).suspended(40).with(noEvents),
+		"suspended", working, v1alpha1.ReasonQueued, "suspended", ""},
+	{"B38 suspended while it ran, resumed, and its pod is still there",
+		newScene().job().started().retries(1).suspended(40).pod(2, runs(5), deleted(40), exits(143, 41)).resumed(1700).clock(1701),
+		"retrying", working, v1alpha1.ReasonStarting, "waiting for the next one", ""},
+	{"B38 suspended while it ran, resumed, and no pod comes",
+		newScene().job().started().retries(1).suspended(40).pod(2, runs(5), deleted(40), exits(143, 41)).resumed(1700).clock(2320).
+			with(noEvents),
+		"start-deadline", failed, v1alpha1.ReasonCannotStart, "within 10m", NextStop},
+	{"B38 suspended while it ran, without a retry",
+		newScene().job().started().suspended(40).pod(2, runs(5), deleted(40), exits(143, 41)),
+		"disrupted", failed, v1alpha1.ReasonDisrupted, "its Job was suspended", NextStop},
+	{"B38 suspended after it had ended",
+		newScene().job().started().suspended(40).pod(2, runs(5), exits(0, 30)).log("done"),
+		"exit-ok", completed, v1alpha1.ReasonSucceeded, "", ""},
 	{"no node has the GPU",
 		newScene().job().pod(2,
 			unschedulable("0/3 nodes are available: 1 node(s) had taint {gpu: no}, 2 Insufficient nvidia.com/gpu. preemption: none")),
@@ -387,6 +455,13 @@ func podFailedReasonOnly(reason string) func(p *corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.Reason = reason }
 }
 
+// noEvents: they were read, and there are none.
+func noEvents(o *Observation) { o.Events = []corev1.Event{} }
+
+func inQueue(name string) func(o *Observation) {
+	return func(o *Observation) { o.Job.Labels = map[string]string{"kueue.x-k8s.io/queue-name": name} }
+}
+
 // podDeadline is what the pod's status and spec say about its deadline.
 func podDeadline(start int, seconds int64) func(p *corev1.Pod) {
 	return func(p *corev1.Pod) {
@@ -467,7 +542,13 @@ func TestDecideLooksAgainInTime(t *testing.T) {
 	}{
 		{"a Job of this moment settles first", newScene().job().clock(2), 2 * time.Second},
 		{"events are read again while nothing else says more",
-			newScene().job().clock(60).with(func(o *Observation) { o.Events = []corev1.Event{} }), eventsEvery},
+			newScene().job().clock(60).with(noEvents), eventsEvery},
+		{"events are read again less often by and by",
+			newScene().job().clock(301).with(noEvents), 50 * time.Second},
+		{"events are read again at least every two minutes",
+			newScene().job().suspended(1).clock(1501).with(noEvents), eventsAtLeastEvery},
+		{"what is queued is given up at its deadline",
+			newScene().job().suspended(1).clock(1790).with(noEvents), 11 * time.Second},
 		{"what waits for a node is given up at its deadline", newScene().job().clock(60).pod(2, unschedulable("")), 542 * time.Second},
 		{"a node that stops answering is given up",
 			newScene().job().started().clock(22).pod(2, runs(5), deleted(20)), 148 * time.Second},
@@ -511,6 +592,42 @@ func TestApplyEndsOnce(t *testing.T) {
 	late := Verdict{State: failed, Reason: "Late"}
 	if Apply(late, s.Task, nil, s.Now.Add(time.Hour)) || s.Task.Status.State != before.Status.State {
 		t.Error("a finished task was changed")
+	}
+}
+
+// TestB38_QueueIsOnTheRecord: what a task may take grows by the time for which its Job may be suspended, and the same suspension
+// is written once.
+func TestB38_QueueIsOnTheRecord(t *testing.T) {
+	s := newScene().job().suspended(1).with(noEvents)
+	before := *TTL(s.Task)
+	v := Decide(s.Observation)
+	if !Apply(v, s.Task, s.Job, s.Now) {
+		t.Fatal("the queue is not written")
+	}
+	if by := s.Task.Status.AdmitBy; by == nil || !by.Time.Equal(at(1+1800).Time) {
+		t.Errorf("admitBy %v, want %v", by, at(1801))
+	}
+	if got, want := *TTL(s.Task)-before, 1801*time.Second; got != want {
+		t.Errorf("the TTL grew by %v, want %v", got, want)
+	}
+	s.clock(90)
+	if Apply(Decide(s.Observation), s.Task, s.Job, s.Now) {
+		t.Error("nothing has happened, and it is written again")
+	}
+
+	// Of a pod that was seen running and is gone, only the record can say since when.
+	s = newScene().job().started().retries(1).suspended(40).with(noEvents)
+	s.Job.Status.Conditions = nil
+	if !Apply(Decide(s.Observation), s.Task, s.Job, s.Now) || s.Task.Status.Reason != v1alpha1.ReasonQueued {
+		t.Fatalf("the suspension is not written: %+v", s.Task.Status)
+	}
+	s.clock(500)
+	if Apply(Decide(s.Observation), s.Task, s.Job, s.Now) {
+		t.Error("nothing has happened, and it is written again")
+	}
+	s.clock(61 + 1800)
+	if v := Decide(s.Observation); v.Reason != v1alpha1.ReasonNotAdmitted {
+		t.Errorf("in the queue for too long: %+v", v)
 	}
 }
 

@@ -91,6 +91,9 @@ func mainContainer(o Observation) string {
 func (f *facts) readPod(pod *corev1.Pod) attempt {
 	a := attempt{pod: pod, status: statusOf(pod.Status.ContainerStatuses, f.main)}
 	a.readStop()
+	if a.stopCause == podDeleted && f.Job != nil && f.Job.Spec.Suspend != nil && *f.Job.Spec.Suspend {
+		a.stopCause = "its Job was suspended"
+	}
 	if ending, ok := job.EndingOf(pod, f.main); ok {
 		a.ending, a.endedAt = &ending, a.status.State.Terminated.FinishedAt.Time
 	}
@@ -145,7 +148,7 @@ func podOver(pod *corev1.Pod) bool {
 func (a *attempt) readStop() {
 	pod := a.pod
 	if pod.DeletionTimestamp != nil {
-		a.stopAskedAt, a.stopCause = pod.DeletionTimestamp.Time, "its pod was deleted"
+		a.stopAskedAt, a.stopCause = pod.DeletionTimestamp.Time, podDeleted
 		grace := pod.DeletionGracePeriodSeconds
 		a.stopAskedBy = grace == nil || *grace == 0
 		if grace != nil {
@@ -170,6 +173,9 @@ func earliest(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// podDeleted is the stopCause where nothing else is known.
+const podDeleted = "its pod was deleted"
 
 // disruption puts the reason of a DisruptionTarget condition in words.
 func disruption(reason string) string {

@@ -101,6 +101,12 @@ type Verdict struct {
 	Questions map[string]v1alpha1.Question
 	// StartedAt is when the main container began to run; zero while it has not.
 	StartedAt time.Time
+	// Log is where the log lies that the result was made from, and LogURI the resource that clients can read it by; nil and empty
+	// where it cannot be read any more, or by nobody.
+	Log    *v1alpha1.LogReference
+	LogURI string
+	// AdmitBy is when the suspended Job has to be resumed; zero: it is not suspended.
+	AdmitBy time.Time
 	// EndedAt is when the main container ended, as the kubelet says (whole seconds); zero where that isn't known.
 	EndedAt time.Time
 
@@ -108,9 +114,10 @@ type Verdict struct {
 	Next Next
 	// About is the object whose events are wanted, with NextEvents.
 	About types.UID
-	// Pod and Container say whose log is wanted, with NextOutput.
+	// Pod and Container say whose log is wanted, with NextOutput; Errors, that the tool failed.
 	Pod       *corev1.Pod
 	Container string
+	Errors    bool
 
 	// Passing: the state is one that healthy tasks go through within seconds. It isn't worth a write of its own.
 	Passing bool
@@ -126,6 +133,6 @@ func (v Verdict) WithoutOutput() Verdict {
 	if v.Reason == v1alpha1.ReasonSucceeded {
 		v.Reason, v.Message = v1alpha1.ReasonInvalidOutput, "The tool exited with code 0, but its result is too large."
 	}
-	v.Result = job.TextResult(v.Message+" Its output is left out: it cannot be stored together with the call.", true)
+	v.Result = job.LinkedResult(v.Message+" Its output is left out: it cannot be stored together with the call.", true, v.LogURI)
 	return v
 }

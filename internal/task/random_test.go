@@ -77,6 +77,27 @@ func (w *world) happen() {
 		{"the Job is gone", func() { w.Job = nil }},
 		{"the Job is complete", func() { w.jobEnds(batchv1.JobComplete, "") }},
 		{"the Job failed", func() { w.jobEnds(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded) }},
+		{"the Job is suspended", func() {
+			if w.Job != nil {
+				yes := true
+				w.Job.Spec.Suspend = &yes
+			}
+		}},
+		{"the Job controller sees what is suspended", func() {
+			if w.Job == nil {
+				return
+			}
+			if w.Job.Spec.Suspend != nil {
+				w.suspended(w.second)
+			} else {
+				w.resumed(w.second)
+			}
+		}},
+		{"the Job is resumed", func() {
+			if w.Job != nil {
+				w.Job.Spec.Suspend = nil
+			}
+		}},
 		{"the tool is gone", func() { w.Tool = nil }},
 	}
 	thing := things[w.rng.IntN(len(things))]

@@ -194,6 +194,7 @@ func (f *facts) completed(ending job.Ending) *Verdict {
 			v = f.working(v1alpha1.ReasonRunning, "Ended; its output is being read.")
 			v.EndedAt = a.endedAt
 			v.Next, v.Pod, v.Container, v.Passing = NextOutput, a.pod, f.main, true
+			v.Errors = ending.Failed()
 			return v
 		default:
 			output = job.Output{}
@@ -201,6 +202,9 @@ func (f *facts) completed(ending job.Ending) *Verdict {
 	}
 	result := job.ReadResult(f.Task, f.outputSchema(), ending, output)
 	v.Reason, v.Message, v.Result = result.Reason, result.Message, result.JSON
+	if output.URI != "" && f.last != nil {
+		v.LogURI, v.Log = output.URI, &v1alpha1.LogReference{Pod: f.last.pod.Name, Container: f.main}
+	}
 	return v
 }
 
@@ -209,7 +213,7 @@ func (f *facts) wantsLog(ending job.Ending) bool {
 	if f.Task.Spec.Result.From != v1alpha1.ResultFromTerminationMessage {
 		return true
 	}
-	return ending.TerminationMessage == "" && (ending.ExitCode != 0 || ending.OOMKilled || ending.DeadlineExceeded)
+	return ending.TerminationMessage == "" && ending.Failed()
 }
 
 // outputSchema is the tool's outputSchema as it was when the Job was made; nil where it had none or the Job is gone.

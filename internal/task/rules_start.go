@@ -11,8 +11,11 @@ import (
 const (
 	// settling is how old a pod or Job may be before it counts as waiting for something rather than as on its way.
 	settling = 3 * time.Second
-	// eventsEvery is how often events are read while only they can say what a Job or pod waits for.
-	eventsEvery = 10 * time.Second
+	// eventsEvery is how often events are read, at first, while only they can say what a Job or pod waits for. Whoever has waited
+	// for long is likely to wait on, for the same reason: each time they are read again after a sixth of that, at the latest after
+	// eventsAtLeastEvery. That something changed other than the reason, the watches of Jobs and pods tell.
+	eventsEvery        = 10 * time.Second
+	eventsAtLeastEvery = 2 * time.Minute
 )
 
 // startRules speak while the Job is there and its main container does not run.
@@ -161,18 +164,22 @@ var runRules = []Rule{{
 
 // startingUp is working, with what the Job waits for as its message.
 func (f *facts) startingUp(reason string) *Verdict {
-	w := f.waiting()
+	return f.waitFor(reason, f.waiting(), f.startBy())
+}
+
+// waitFor is working, with what is waited for as its message, until a deadline.
+func (f *facts) waitFor(reason string, w *waiting, deadline time.Time) *Verdict {
 	if v := f.askEvents(w); v != nil {
 		return v
 	}
 	v := f.working(reason, w.message)
-	v.After = f.startBy().Sub(f.Now)
+	v.After = deadline.Sub(f.Now)
 	switch settled := w.since.Add(settling); {
 	case f.Now.Before(settled):
 		v.Passing = true
 		v.After = min(v.After, settled.Sub(f.Now))
 	case w.inEvents != "":
-		v.After = min(v.After, eventsEvery)
+		v.After = min(v.After, max(eventsEvery, min(f.Now.Sub(w.since)/6, eventsAtLeastEvery)))
 	}
 	return v
 }
@@ -194,18 +201,22 @@ func (f *facts) startBy() time.Time {
 	case f.Job == nil:
 		return f.createBy()
 	case f.awaitsRetry():
-		return f.last.overAt().Add(retryDelay(f.failures()) + limit)
+		return later(f.begun(), f.last.overAt()).Add(retryDelay(f.failures()) + limit)
 	case f.last != nil:
 		return f.last.pod.CreationTimestamp.Add(limit)
 	case f.startedAt.IsZero():
-		return f.Job.CreationTimestamp.Add(retryDelay(f.Job.Status.Failed) + limit)
+		return f.begun().Add(retryDelay(f.Job.Status.Failed) + limit)
 	}
-	// When the pod went away nobody says; the record says since when it has been known.
-	since := f.Now
-	if s := f.Task.Status; s.Reason == v1alpha1.ReasonStarting && s.LastUpdatedAt != nil {
-		since = s.LastUpdatedAt.Time
+	return later(f.begun(), f.podGoneSince()).Add(retryDelay(f.Job.Status.Failed) + limit)
+}
+
+// podGoneSince is since when a pod that ran is gone. When it went nobody says; the record says since when it has been known.
+func (f *facts) podGoneSince() time.Time {
+	s := f.Task.Status
+	if known := s.Reason == v1alpha1.ReasonStarting || s.Reason == v1alpha1.ReasonQueued; known && s.LastUpdatedAt != nil {
+		return s.LastUpdatedAt.Time
 	}
-	return since.Add(retryDelay(f.Job.Status.Failed) + limit)
+	return f.Now
 }
 
 // attemptsSoFar is the number of the last attempt, counting those whose pods are gone.

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -34,6 +35,7 @@ func newScene() *scene {
 				Arguments: `{}`,
 				Execution: v1alpha1.Execution{
 					StartupDeadline: metav1.Duration{Duration: 10 * time.Minute},
+					QueueDeadline:   metav1.Duration{Duration: 30 * time.Minute},
 					Deadline:        metav1.Duration{Duration: time.Hour},
 					PollInterval:    metav1.Duration{Duration: 2 * time.Second},
 					Retention:       v1alpha1.Retention{Task: &retention, Job: metav1.Duration{Duration: time.Hour}},
@@ -100,6 +102,28 @@ func (s *scene) jobGone() *scene { s.Job = nil; return s }
 func (s *scene) jobSays(condition batchv1.JobConditionType, reason string) *scene {
 	s.Job.Status.Conditions = append(s.Job.Status.Conditions,
 		batchv1.JobCondition{Type: condition, Status: corev1.ConditionTrue, Reason: reason})
+	return s
+}
+
+// suspended: somebody has suspended the Job, and the Job controller has seen it.
+func (s *scene) suspended(when int) *scene {
+	yes := true
+	s.Job.Spec.Suspend = &yes
+	return s.notes(corev1.ConditionTrue, when)
+}
+
+// resumed: somebody has resumed the Job, and the Job controller has seen it.
+func (s *scene) resumed(when int) *scene {
+	s.Job.Spec.Suspend = nil
+	s.Job.Status.StartTime = &metav1.Time{Time: at(when).Time}
+	return s.notes(corev1.ConditionFalse, when)
+}
+
+// notes is what the Job controller has seen of a suspension.
+func (s *scene) notes(status corev1.ConditionStatus, when int) *scene {
+	suspended := func(c batchv1.JobCondition) bool { return c.Type == batchv1.JobSuspended }
+	s.Job.Status.Conditions = append(slices.DeleteFunc(s.Job.Status.Conditions, suspended),
+		batchv1.JobCondition{Type: batchv1.JobSuspended, Status: status, LastTransitionTime: at(when)})
 	return s
 }
 

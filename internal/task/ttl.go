@@ -11,8 +11,8 @@ import (
 // TTL is how long after its creation the task can be counted on to be readable: the wire's ttlMs. nil means until someone
 // deletes it.
 //
-// While the task can still run, that is the longest it may wait for answers and take, and the retention after that, so that it
-// never expires under running work; once it has ended, it is the time it took and the retention. The Tasks extension allows the
+// While the task can still run, that is the longest it may wait for answers, in a queue where it had to, and take, and the
+// retention after that, so that it never expires under running work; once it has ended, it is the time it took and the retention. The Tasks extension allows the
 // value to change.
 func TTL(t *v1alpha1.MCPTask) *time.Duration {
 	retention := t.Spec.Execution.Retention.Task
@@ -22,6 +22,9 @@ func TTL(t *v1alpha1.MCPTask) *time.Duration {
 	ttl := longest(t.Spec.Execution) + retention.Duration
 	if waits := t.Spec.QuestionsDeadline; waits != nil {
 		ttl += waits.Duration
+	}
+	if by := t.Status.AdmitBy; by != nil {
+		ttl = max(ttl, by.Sub(t.CreationTimestamp.Time)+longest(t.Spec.Execution)+retention.Duration)
 	}
 	if finished := t.Status.FinishedAt; t.Status.State.Terminal() && finished != nil {
 		// Not less than the retention, should the clock that wrote finishedAt be behind the API server's.

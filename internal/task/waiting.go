@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -59,10 +58,6 @@ var podTrouble = []string{"FailedMount", "FailedAttachVolume", "FailedCreatePodS
 // waitingForPod is what a Job without a pod waits for. Its status does not say that; the events of the Job controller do.
 func (f *facts) waitingForPod(since time.Time) *waiting {
 	w := &waiting{reason: v1alpha1.ReasonCannotStart, message: "Waiting for a pod.", since: since, inEvents: f.Job.UID}
-	if isTrue(f.Job, batchv1.JobSuspended) {
-		w.message, w.inEvents = "The Job is suspended; waiting until a queue admits it.", ""
-		return w
-	}
 	e := lastEvent(f.Events, []string{"FailedCreate", "SuccessfulCreate"})
 	if e == nil || e.Reason != "FailedCreate" {
 		return w
