@@ -32,6 +32,7 @@ type controllerOptions struct {
 	leaseNamespace   string
 	concurrency      int
 	companionTools   bool
+	logLinks         bool
 }
 
 func (o *controllerOptions) addFlags(flags *pflag.FlagSet) {
@@ -44,6 +45,8 @@ func (o *controllerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.leaseNamespace, "lease-namespace", own, "namespace of the lease (default: the pod's own, from POD_NAMESPACE)")
 	flags.BoolVar(&o.companionTools, "companion-tools", false,
 		"the endpoint offers task_status and task_cancel itself: tools of these names are not Ready")
+	flags.BoolVar(&o.logLinks, "log-links", false,
+		"the endpoint serves logs (--serve-logs): put a link to the log into a result that does not have all of it")
 	flags.IntVar(&o.concurrency, "concurrency", 16, "how many tasks are worked on at the same time")
 }
 
@@ -104,6 +107,7 @@ func runController(ctx context.Context, o controllerOptions) error {
 	}
 	if err := controller.Setup(ctx, mgr, controller.Options{
 		CatalogNamespace: o.catalogNamespace, Concurrency: o.concurrency, CompanionTools: o.companionTools,
+		LogLinks: o.logLinks,
 	}); err != nil {
 		return fmt.Errorf("set up the controllers: %w", err)
 	}

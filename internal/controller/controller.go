@@ -44,7 +44,7 @@ func newTaskController(mgr manager.Manager, o Options) *taskController {
 		events:  mgr.GetEventRecorder(Name),
 		clock:   o.Clock,
 		catalog: o.CatalogNamespace,
-		capture: capture{logs: o.Logs, clock: o.Clock},
+		capture: capture{logs: o.Logs, clock: o.Clock, linked: o.LogLinks},
 
 		blueprints: newBlueprints(),
 	}
@@ -86,6 +86,7 @@ func (c *taskController) pass(ctx context.Context, key client.ObjectKey) (time.D
 	t := &v1alpha1.MCPTask{}
 	if err := c.client.Get(ctx, key, t); err != nil {
 		c.written.forget(key)
+		c.capture.forget(key)
 		c.released.Delete(key)
 		return 0, client.IgnoreNotFound(err)
 	}
@@ -105,6 +106,7 @@ func (c *taskController) pass(ctx context.Context, key client.ObjectKey) (time.D
 		return 0, err
 	}
 	if o.Task.Status.State.Terminal() {
+		c.capture.forget(key)
 		return 0, c.finish(ctx, &o)
 	}
 	return v.After, nil

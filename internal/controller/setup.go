@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/podlog"
 )
 
 // Name is the controller's name: its field manager, its events' reporter, the name of its lease.
@@ -33,6 +34,8 @@ type Options struct {
 	CompanionTools bool
 	// Clock tells the time. Default: the machine's.
 	Clock clock.PassiveClock
+	// LogLinks puts a link to the log into a result that does not have all of it: the endpoint serves logs.
+	LogLinks bool
 	// Logs reads the logs of pods. Default: the API server's pods/log.
 	Logs LogReader
 }
@@ -50,7 +53,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) error {
 		if err != nil {
 			return fmt.Errorf("client for logs: %w", err)
 		}
-		o.Logs = podLogs{pods: clientset.CoreV1()}
+		o.Logs = podlog.Reader{Pods: clientset.CoreV1()}
 	}
 	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -134,6 +135,11 @@ func (l *logs) Tail(_ context.Context, pod types.NamespacedName, container strin
 		return job.Output{}, fmt.Errorf("asked for %d bytes of container %q of pod %q", limit, container, pod)
 	}
 	return job.Output{Data: []byte(l.text), Total: int64(len(l.text))}, nil
+}
+
+// Errors implements controller.LogReader for a cluster that keeps no streams apart.
+func (l *logs) Errors(context.Context, types.NamespacedName, string, int64) ([]byte, int64, error) {
+	return nil, 0, errors.New("stream: Forbidden: may not be specified")
 }
 
 func (l *logs) set(text string, err error) {
