@@ -52,6 +52,8 @@ func TestToolReadiness(t *testing.T) {
 		}, v1alpha1.ToolReasonReady, ""},
 		{"bad-schema", input(`{"type":"object","properties":{"n":{"type":"whole number"}}}`),
 			v1alpha1.ToolReasonInvalidSchema, "inputSchema"},
+		{"bad-header", input(`{"type":"object","properties":{"n":{"type":"number","x-mcp-header":"N"}}}`),
+			v1alpha1.ToolReasonInvalidSchema, `property "n": x-mcp-header needs`},
 		{"bad-template", func(tool *v1alpha1.MCPTool) { container(tool).Image = "" }, v1alpha1.ToolReasonInvalidTemplate, "image"},
 		{"many-pods", func(tool *v1alpha1.MCPTool) {
 			three := int32(3)

@@ -159,6 +159,43 @@ func TestListing(t *testing.T) {
 	}
 }
 
+// What annotations allow is part of what is compiled, though they make no new generation.
+func TestAnnotationsMakeANewTool(t *testing.T) {
+	shell := storetest.Tool("team-a", "shell", storetest.WithInput(`{"type":"object","properties":{"text":{"type":"string"}}}`),
+		func(tool *v1alpha1.MCPTool) {
+			tool.Annotations = map[string]string{v1alpha1.AnnotationUnsafe: "shell"}
+			container := &tool.Spec.JobTemplate.Spec.Template.Spec.Containers[0]
+			container.Command = []string{"sh", "-c", "echo $(MCP_ARG_TEXT)"}
+		})
+	cluster, informers := newCluster(t, shell)
+	c := catalog.New(informers, cluster.Live, catalogNamespace)
+	if _, err := c.Find(t.Context(), "team-a", "shell"); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ allowed, words string }{{"", "shell"}, {"shell", ""}} {
+		change := &v1alpha1.MCPTool{}
+		if err := cluster.Get(t.Context(), client.ObjectKeyFromObject(shell), change); err != nil {
+			t.Fatal(err)
+		}
+		change.Annotations = map[string]string{v1alpha1.AnnotationUnsafe: test.allowed}
+		if err := cluster.Update(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+		for seen := ""; seen != change.ResourceVersion; { // until the informer knows
+			object := &v1alpha1.MCPTool{}
+			if err := informers.Get(t.Context(), client.ObjectKeyFromObject(shell), object); err != nil {
+				t.Fatal(err)
+			}
+			seen = object.ResourceVersion
+		}
+		_, err := c.Find(t.Context(), "team-a", "shell")
+		notReady := (*catalog.NotReadyError)(nil)
+		if good := errors.As(err, &notReady) && strings.Contains(err.Error(), test.words); good != (test.words != "") {
+			t.Errorf("allowed %q: got %v", test.allowed, err)
+		}
+	}
+}
+
 func TestTenantUnknownToTheInformer(t *testing.T) {
 	cluster := storetest.New(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "warm-up"}},
 		storetest.Tool(catalogNamespace, "prod-only", forTier("prod")))

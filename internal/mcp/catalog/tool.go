@@ -14,7 +14,7 @@ import (
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
 
-// Tool is a tool that can be called, at one generation.
+// Tool is a tool that can be called, as it is at one time.
 type Tool struct {
 	// Name is the tool's name for agents.
 	Name string
@@ -31,21 +31,23 @@ type Tool struct {
 }
 
 type compiled struct {
-	generation int64
-	tool       *Tool
-	problem    string
+	// version is the object's resource version. The generation does not do: what is allowed depends on annotations, too, and these do
+	// not change it.
+	version string
+	tool    *Tool
+	problem string
 }
 
-// ready returns the tool behind an object, compiled once for each generation, or why it cannot be called.
+// ready returns the tool behind an object, compiled once for each of its versions, or why it cannot be called.
 func (c *Catalog) ready(name string, object *v1alpha1.MCPTool) (*Tool, error) {
 	if problem := problem(object); problem != "" {
 		return nil, &NotReadyError{Name: name, Problem: problem}
 	}
 	value, _ := c.compiled.Get(object.UID)
-	if known, ok := value.(compiled); ok && known.generation == object.Generation {
+	if known, ok := value.(compiled); ok && known.version == object.ResourceVersion {
 		return known.outcome(name)
 	}
-	result := compiled{generation: object.Generation}
+	result := compiled{version: object.ResourceVersion}
 	tool, err := compile(object)
 	if err != nil {
 		result.problem = err.Error()
