@@ -64,8 +64,9 @@ type MCPToolSpec struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Description string `json:"description"`
 
-	// annotations are MCP's behaviour hints, passed to clients as they are. Besides, idempotentHint allows a retry
-	// after a disruption (execution.retries says how many).
+	// annotations are MCP's behaviour hints, passed to clients as they are. Besides, idempotentHint lets a pod that was evicted,
+	// preempted or lost with its node be replaced by another one, however often, without that counting as one of
+	// execution.retries; a podFailurePolicy of the template's own replaces this.
 	// +optional
 	Annotations *ToolAnnotations `json:"annotations,omitempty"`
 
@@ -195,8 +196,8 @@ type Execution struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="deadline must be a duration from 1s to 720h"
 	Deadline metav1.Duration `json:"deadline,omitzero"`
 
-	// retries is how often the Job may start another pod after one that failed: the Job's backoffLimit. Default: 0. At
-	// most 20.
+	// retries is how often the Job may start another pod after one that failed or was disrupted: the Job's backoffLimit.
+	// Default: 0. At most 20.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0

@@ -33,6 +33,28 @@ const (
 	annotationDefaultContainer = "kubectl.kubernetes.io/default-container"
 )
 
+// stayPut asks autoscalers not to move a pod to another node only to save one: the work would be lost. A template may say
+// otherwise.
+var stayPut = map[string]string{
+	"karpenter.sh/do-not-disrupt":                    "true",
+	"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+}
+
+// disruptionsDoNotCount lets the Job controller replace a pod that was evicted, preempted or lost with its node, however often,
+// without counting it as a retry.
+var disruptionsDoNotCount = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+	Action: batchv1.PodFailurePolicyActionIgnore,
+	OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+		{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+	},
+}}}
+
+// idempotent: the tool's author says that doing the same again changes nothing more.
+func idempotent(tool *v1alpha1.MCPTool) bool {
+	a := tool.Spec.Annotations
+	return a != nil && a.IdempotentHint != nil && *a.IdempotentHint
+}
+
 // Name is the name of the Job of the task of that name: the same.
 func Name(task string) string { return task }
 
@@ -94,13 +116,15 @@ func (b *Blueprint) Build(task *v1alpha1.MCPTask) (*batchv1.Job, error) {
 
 	retries, replacement := task.Spec.Execution.Retries, batchv1.Failed
 	job.Spec.BackoffLimit, job.Spec.PodReplacementPolicy = &retries, &replacement
+	if job.Spec.PodFailurePolicy == nil && idempotent(b.tool) {
+		job.Spec.PodFailurePolicy = disruptionsDoNotCount.DeepCopy()
+	}
 
 	pod := &job.Spec.Template
 	pod.Name, pod.GenerateName = "", ""
 	pod.Labels = with(pod.Labels, labels(b.tool, task))
-	if _, ok := pod.Annotations[annotationDefaultContainer]; !ok {
-		pod.Annotations = with(pod.Annotations, map[string]string{annotationDefaultContainer: main})
-	}
+	// What the template says of these wins.
+	pod.Annotations = with(with(map[string]string{annotationDefaultContainer: main}, stayPut), pod.Annotations)
 	pod.Annotations = with(pod.Annotations, annotations(task))
 	pod.Annotations[v1alpha1.AnnotationArguments] = task.Spec.Arguments
 	files := map[string]string{argumentsFileName: v1alpha1.AnnotationArguments}

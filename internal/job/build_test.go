@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,7 @@ func TestBuild(t *testing.T) {
 					Annotations: map[string]string{
 						"note": "pod", "mcptasks.dev/arguments": `{ "x": "$v" }`, "mcptasks.dev/traceparent": task.Spec.Traceparent,
 						"kubectl.kubernetes.io/default-container": "main",
+						"karpenter.sh/do-not-disrupt":             "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 					},
 				},
 				Spec: corev1.PodSpec{
@@ -104,13 +106,51 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-func TestBuildKeepsDefaultContainer(t *testing.T) {
-	tool := aTool().pod(func(p *corev1.PodTemplateSpec) {
-		p.Annotations = map[string]string{annotationDefaultContainer: "beside"}
-	}).obj()
+// What the template's author says of the pod is not overruled.
+func TestBuildKeepsTheTemplatesWord_B39(t *testing.T) {
+	said := map[string]string{
+		annotationDefaultContainer: "beside", "karpenter.sh/do-not-disrupt": "false",
+		"cluster-autoscaler.kubernetes.io/safe-to-evict": "true",
+	}
+	tool := aTool().pod(func(p *corev1.PodTemplateSpec) { p.Annotations = maps.Clone(said) }).obj()
 	job, err := Build(tool, aTask().obj())
-	if err != nil || job.Spec.Template.Annotations[annotationDefaultContainer] != "beside" {
-		t.Errorf("Build = %v, %v", job, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range said {
+		if got := job.Spec.Template.Annotations[name]; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A tool that may be run again is, after a disruption; the template's own word about failures counts more.
+func TestBuildRetriesDisruptionsByTheToolsWord_B39(t *testing.T) {
+	idempotent := func(yes bool) func(*v1alpha1.MCPTool) {
+		return func(tool *v1alpha1.MCPTool) { tool.Spec.Annotations = &v1alpha1.ToolAnnotations{IdempotentHint: &yes} }
+	}
+	own := &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action:      batchv1.PodFailurePolicyActionFailJob,
+		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}},
+	}}}
+	for name, c := range map[string]struct {
+		tool *toolBuilder
+		want *batchv1.PodFailurePolicy
+	}{
+		"nothing said":   {aTool(), nil},
+		"not idempotent": {aTool().change(idempotent(false)), nil},
+		"idempotent":     {aTool().change(idempotent(true)), disruptionsDoNotCount},
+		"own policy":     {aTool().change(idempotent(true)).job(func(s *batchv1.JobSpec) { s.PodFailurePolicy = own }), own},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job, err := Build(c.tool.obj(), aTask().obj())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, job.Spec.PodFailurePolicy); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

@@ -34,6 +34,24 @@ type situation struct {
 	next   Next
 }
 
+// ignoreDisruptions leaves disruptions out of the count of failures.
+var ignoreDisruptions = batchv1.PodFailurePolicyRule{
+	Action: batchv1.PodFailurePolicyActionIgnore,
+	OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+		{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+	},
+}
+
+// failOn ends the Job on an exit code of any container.
+func failOn(code int32) batchv1.PodFailurePolicyRule {
+	return batchv1.PodFailurePolicyRule{
+		Action: batchv1.PodFailurePolicyActionFailJob,
+		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+			Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{code},
+		},
+	}
+}
+
 var situations = []situation{
 	// Before there is a Job.
 	{"a new task from the cache",
@@ -367,6 +385,29 @@ var situations = []situation{
 	{"the last attempt failed",
 		newScene().job().retries(1).pod(2, runs(5), exits(3, 30)).pod(40, runs(45), exits(4, 50)).
 			jobSays(batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded).log("no"),
+		"exit-error", completed, v1alpha1.ReasonToolError, "", ""},
+	{"B39: a disruption that is not counted",
+		newScene().job().policy(ignoreDisruptions).clock(31).
+			pod(2, runs(5), deleted(20), disruptedBy("EvictionByEvictionAPI", 20), exits(143, 30)),
+		"retrying", working, v1alpha1.ReasonStarting, "Attempt 1 was stopped: its pod was evicted; waiting for the next one.", ""},
+	{"B39: being stopped by a disruption that is not counted",
+		newScene().job().policy(ignoreDisruptions).clock(22).
+			pod(2, runs(5), deleted(20), disruptedBy("EvictionByEvictionAPI", 20)),
+		"being-disrupted", working, v1alpha1.ReasonRunning, "was evicted", ""},
+	{"B39: the attempt after a disruption that is not counted",
+		newScene().job().policy(ignoreDisruptions).
+			pod(2, runs(5), podFailed("", ""), disruptedBy("EvictionByEvictionAPI", 20), exits(143, 30)).pod(40, runs(45)),
+		"running", working, v1alpha1.ReasonRunning, "attempt 2", ""},
+	{"B39: a failure that is counted, after a disruption that is not",
+		newScene().job().policy(ignoreDisruptions).
+			pod(2, runs(5), podFailed("", ""), disruptedBy("EvictionByEvictionAPI", 20), exits(143, 30)).
+			pod(40, runs(45), exits(3, 50)).log("no"),
+		"exit-error", completed, v1alpha1.ReasonToolError, "", ""},
+	{"B39: a disruption that is counted",
+		newScene().job().pod(2, runs(5), deleted(20), disruptedBy("EvictionByEvictionAPI", 20), exits(143, 30)),
+		"disrupted", failed, v1alpha1.ReasonDisrupted, "its pod was evicted. The work may have had effects.", NextStop},
+	{"C05: an exit code that ends the Job, whatever retries are left",
+		newScene().job().retries(6).policy(failOn(42), ignoreDisruptions).pod(2, runs(5), exits(42, 30)).log("no"),
 		"exit-error", completed, v1alpha1.ReasonToolError, "", ""},
 	{"no further attempt comes",
 		newScene().job().retries(1).clock(700).

@@ -229,20 +229,31 @@ func (f *facts) mayRetry() bool {
 	if f.jobDeleting() || f.complete || f.broken != "" || (f.last != nil && f.last.succeeded()) {
 		return false
 	}
-	spec := f.Job.Spec
-	// A podFailurePolicy may leave failures uncounted.
+	policy, limit := f.Job.Spec.PodFailurePolicy, f.Job.Spec.BackoffLimit
 	failures := f.failures()
-	if f.last != nil && !f.last.over() {
+	if f.last != nil && f.last.over() {
+		switch failureAction(policy, f.last.pod) {
+		case batchv1.PodFailurePolicyActionIgnore:
+			return true
+		case batchv1.PodFailurePolicyActionFailJob:
+			return false
+		}
+	} else if f.last != nil {
+		if ignores(policy) {
+			return true // Nobody can say yet how it will fail.
+		}
 		failures++
 	}
-	return spec.PodFailurePolicy != nil || spec.BackoffLimit == nil || failures <= *spec.BackoffLimit
+	return limit == nil || failures <= *limit
 }
 
-// failures is how many attempts have failed, as far as it is known: the Job's status is behind its pods, and pods may be gone.
+// failures is how many attempts have failed and are counted, as far as it is known: the Job's status is behind its pods, and pods
+// may be gone.
 func (f *facts) failures() int32 {
 	var failed int32
 	for i := range f.attempts {
-		if a := &f.attempts[i]; a.over() && !a.succeeded() {
+		if a := &f.attempts[i]; a.over() && !a.succeeded() &&
+			failureAction(f.Job.Spec.PodFailurePolicy, a.pod) != batchv1.PodFailurePolicyActionIgnore {
 			failed++
 		}
 	}

@@ -200,6 +200,9 @@ func (w *world) launch(o *Observation) {
 				two := int32(2)
 				w.Job.Spec.BackoffLimit = &two
 			}
+			if w.chance(30) {
+				w.policy(failOn(3), ignoreDisruptions)
+			}
 		}
 		o.Job = w.Job.DeepCopy()
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/job"
 )
@@ -224,11 +226,23 @@ func (f *facts) attemptsSoFar() int32 {
 	if f.Job == nil {
 		return int32(len(f.attempts))
 	}
-	failed := f.failures()
+	n := f.failures() + f.ignored()
 	if f.awaitsRetry() {
-		return failed
+		return n
 	}
-	return failed + 1
+	return n + 1
+}
+
+// ignored is how many of the attempts that are still there failed without being counted.
+func (f *facts) ignored() int32 {
+	var n int32
+	for i := range f.attempts {
+		if a := &f.attempts[i]; a.over() && !a.succeeded() &&
+			failureAction(f.Job.Spec.PodFailurePolicy, a.pod) == batchv1.PodFailurePolicyActionIgnore {
+			n++
+		}
+	}
+	return n
 }
 
 // awaitsRetry: the last attempt is over, and the Job controller may start another.

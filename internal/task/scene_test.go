@@ -83,6 +83,12 @@ func (s *scene) retries(n int32) *scene {
 	return s
 }
 
+// policy is the Job's podFailurePolicy.
+func (s *scene) policy(rules ...batchv1.PodFailurePolicyRule) *scene {
+	s.Job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: rules}
+	return s
+}
+
 // record is what the task's status says.
 func (s *scene) record(state v1alpha1.TaskState, reason string) *scene {
 	s.Task.Status.State, s.Task.Status.Reason = state, reason
