@@ -150,8 +150,8 @@ func (s *Shape) celType() *cel.Type {
 // typeName is a struct's CEL type name. It is no path that an expression could name: arguments.target must not mean the type.
 func (s *Shape) typeName() string { return "object(" + s.path + ")" }
 
-// Value turns a JSON value, as schema.Decode returns it, into a CEL value. A value of another type than the schema says, which nothing that was validated is,
-// keeps its own type, and the expression fails where it uses it.
+// Value turns a JSON value, as schema.Decode returns it, into a CEL value. A value of another type than the schema says, which
+// nothing that was validated is, keeps its own type, and the expression fails where it uses it.
 func (s *Shape) Value(v any) ref.Val {
 	switch v := v.(type) {
 	case nil:

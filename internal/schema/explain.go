@@ -18,8 +18,14 @@ import (
 // maxReported is how many places one error names.
 const maxReported = 5
 
-// explain puts what the library found into words: the places in a stable order, each with what is wrong there.
-func explain(err error) error {
+// An explainer puts what the library found into words.
+type explainer struct {
+	// withheld are the JSON pointers of the values whose parts must not be named; nil where there are none.
+	withheld map[string]bool
+}
+
+// explain names the places in a stable order, each with what is wrong there.
+func (e explainer) explain(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -28,7 +34,7 @@ func explain(err error) error {
 		return err
 	}
 	found := map[string]bool{}
-	for _, line := range lines(verr) {
+	for _, line := range e.lines(verr) {
 		found[line] = true
 	}
 	sorted := slices.Sorted(maps.Keys(found))
@@ -43,31 +49,31 @@ func explain(err error) error {
 func explainCompile(err error) error {
 	var invalid *jsonschema.SchemaValidationError
 	if errors.As(err, &invalid) {
-		return explain(invalid.Err)
+		return explainer{}.explain(invalid.Err)
 	}
 	return fmt.Errorf("the schema cannot be compiled: %w", err)
 }
 
 // lines are the sentences about verr and its causes.
-func lines(verr *jsonschema.ValidationError) []string {
+func (e explainer) lines(verr *jsonschema.ValidationError) []string {
 	at := path(verr.InstanceLocation)
 	var all []string
 	say := func(at path, format string, args ...any) {
-		all = append(all, at.String()+": "+fmt.Sprintf(format, args...))
+		all = append(all, e.place(at).String()+": "+fmt.Sprintf(format, args...))
 	}
 	switch k := verr.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
 		for _, cause := range verr.Causes {
-			all = append(all, lines(cause)...)
+			all = append(all, e.lines(cause)...)
 		}
 	case *kind.AnyOf:
-		say(at, "%s", alternatives(at, verr.Causes))
+		say(at, "%s", e.alternatives(at, verr.Causes))
 	case *kind.OneOf:
 		if len(k.Subschemas) > 0 {
 			say(at, "fits more than one of the alternatives of which it must fit exactly one")
 			break
 		}
-		say(at, "%s", alternatives(at, verr.Causes))
+		say(at, "%s", e.alternatives(at, verr.Causes))
 	case *kind.Required:
 		for _, name := range k.Missing {
 			say(at.child(name), "is required")
@@ -77,11 +83,15 @@ func lines(verr *jsonschema.ValidationError) []string {
 			say(at.child(name), "is not a known property")
 		}
 	case *kind.PropertyNames:
+		name := path{k.Property}
 		if len(at) > 0 {
-			at = path{"…"} // deep inside, the library's location is that of another value by now
+			name = path{"…", k.Property} // deep inside, the library's location is that of another value by now
+			if len(e.withheld) > 0 {
+				name = path{"…"}
+			}
 		}
 		for _, cause := range verr.Causes {
-			say(at.child(k.Property), "is not an allowed name: it %s", leaf(cause.ErrorKind))
+			say(name, "is not an allowed name: it %s", leaf(cause.ErrorKind))
 		}
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
@@ -97,14 +107,24 @@ func lines(verr *jsonschema.ValidationError) []string {
 	return all
 }
 
+// place is at, or, where that is part of a withheld value, that value and nothing more precise.
+func (e explainer) place(at path) path {
+	for i := range at {
+		if e.withheld[at[:i].pointer()] {
+			return at[:i:i].child("…")
+		}
+	}
+	return at
+}
+
 // alternatives says why a value fits none of several schemas. Where it only has the wrong type, that takes one sentence.
-func alternatives(at path, causes []*jsonschema.ValidationError) string {
+func (e explainer) alternatives(at path, causes []*jsonschema.ValidationError) string {
 	var want []string
 	got := ""
 	for _, cause := range causes {
 		k, ok := cause.ErrorKind.(*kind.Type)
 		if !ok || len(cause.InstanceLocation) != len(at) {
-			return fits(causes)
+			return e.fits(causes)
 		}
 		want, got = append(want, k.Want...), k.Got
 	}
@@ -112,11 +132,11 @@ func alternatives(at path, causes []*jsonschema.ValidationError) string {
 }
 
 // fits lists the first few reasons why a value fits no alternative.
-func fits(causes []*jsonschema.ValidationError) string {
+func (e explainer) fits(causes []*jsonschema.ValidationError) string {
 	const most = 3
 	var reasons []string
 	for _, cause := range causes[:min(most, len(causes))] {
-		reasons = append(reasons, "("+strings.Join(lines(cause), ", ")+")")
+		reasons = append(reasons, "("+strings.Join(e.lines(cause), ", ")+")")
 	}
 	text := fmt.Sprintf("fits none of the %d alternatives: %s", len(causes), strings.Join(reasons, " or "))
 	if len(causes) > most {

@@ -37,6 +37,8 @@ type Schema struct {
 	root       *jsonschema.Schema
 	properties []Property
 	writeOnly  []string
+	// leads are the schemas that lead to one of writeOnly.
+	leads map[*jsonschema.Schema]bool
 
 	// The library reports its progress to one meter, so validations against one schema take turns.
 	mu    sync.Mutex
@@ -82,6 +84,7 @@ func Compile(doc []byte) (*Schema, error) {
 	}
 	s.meter.reset()
 	s.properties, err = properties(s.root)
+	s.leads = leadingToMarks(s.root)
 	if s.meter.empty() {
 		return nil, errors.New("the schema is too intricate: it takes too long to check even a short value")
 	}
@@ -92,7 +95,7 @@ func Compile(doc []byte) (*Schema, error) {
 }
 
 // Validate reports whether doc, one JSON value, fits the schema. Numbers are compared exactly, whatever their size. The error
-// names at most a few places, each with what is wrong there.
+// names at most a few places, each with what is wrong there; it never tells what is within a value that Withhold cuts out.
 func (s *Schema) Validate(doc []byte) error {
 	value, err := Decode(doc)
 	if err != nil {
@@ -105,7 +108,11 @@ func (s *Schema) Validate(doc []byte) error {
 	if s.meter.empty() {
 		return errTooMuch
 	}
-	return explain(err)
+	e := explainer{}
+	if err != nil && len(s.leads) > 0 {
+		e.withheld = s.withheldPlaces(value)
+	}
+	return e.explain(err)
 }
 
 // Properties lists the top-level properties that the schema declares, directly, through "$ref" or through "allOf", sorted by
