@@ -25,6 +25,10 @@ const (
 	AnnotationUnsafe = "mcptasks.dev/allow-unsafe"
 )
 
+// SecretTypeArguments is the type of the Secrets that hold arguments which must not be on the record. The chart's admission policy
+// lets endpoint and controller create and delete Secrets of this type only.
+const SecretTypeArguments = "mcptasks.dev/arguments"
+
 // Limits that hold for every object of this API.
 const (
 	// MaxArgumentsBytes is the most a call's arguments may take, as JSON.

@@ -49,6 +49,7 @@ type MCPTaskList struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.tool == oldSelf.tool",message="spec.tool is immutable"
 // +kubebuilder:validation:XValidation:rule="self.arguments == oldSelf.arguments",message="spec.arguments is immutable"
+// +kubebuilder:validation:XValidation:rule="has(self.secretArguments) == has(oldSelf.secretArguments)",message="spec.secretArguments is immutable"
 // +kubebuilder:validation:XValidation:rule="self.owner == oldSelf.owner",message="spec.owner is immutable"
 // +kubebuilder:validation:XValidation:rule="self.execution == oldSelf.execution && self.result == oldSelf.result",message="spec.execution and spec.result are immutable"
 // +kubebuilder:validation:XValidation:rule="has(self.traceparent) == has(oldSelf.traceparent) && (!has(self.traceparent) || self.traceparent == oldSelf.traceparent)",message="spec.traceparent is immutable"
@@ -62,11 +63,17 @@ type MCPTaskSpec struct {
 	// +required
 	Tool ToolReference `json:"tool"`
 
-	// arguments are the call's arguments, the caller's JSON object byte for byte. At most 131072 characters.
+	// arguments are the call's arguments, a JSON object: byte for byte what the caller sent, or, with secretArguments, what is left of
+	// it without the values that the tool's inputSchema marks writeOnly. At most 131072 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=131072
 	Arguments string `json:"arguments"`
+
+	// secretArguments is set where the call has arguments that the tool's inputSchema marks writeOnly. They are in a Secret of the
+	// task's name, which is deleted when the task ends.
+	// +optional
+	SecretArguments *SecretArguments `json:"secretArguments,omitempty"`
 
 	// owner is the caller: only the same issuer and subject may see, answer or cancel the task.
 	// +required
@@ -111,6 +118,24 @@ type MCPTaskSpec struct {
 	Cancel *Cancellation `json:"cancel,omitempty"`
 }
 
+// SecretArguments says where the arguments are that must not be on the record. The Secret has the name of the task, the type
+// mcptasks.dev/arguments and the task as its owner. Its entry arguments.json is the caller's JSON object, byte for byte.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.variables) == has(oldSelf.variables) && (!has(self.variables) || self.variables == oldSelf.variables)",message="secretArguments.variables is immutable"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.storedAt) || has(self.storedAt)",message="secretArguments.storedAt cannot be taken back"
+type SecretArguments struct {
+	// variables are the other entries of the Secret, each the value of the environment variable of the same name. At most 256.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^MCP_ARG_[A-Z0-9_]+$`
+	Variables []string `json:"variables,omitempty"`
+	// storedAt is when the endpoint had created the Secret. Until then there is no Job.
+	// +optional
+	StoredAt *metav1.MicroTime `json:"storedAt,omitempty"`
+}
+
 // Idempotency lets a repeated call find the task that the first one became. It holds neither the caller's key nor anything that
 // the key or the task's name could be guessed by.
 type Idempotency struct {
@@ -119,8 +144,8 @@ type Idempotency struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	KeyHash string `json:"keyHash"`
-	// argumentsHash is the SHA-256 hash of arguments and callAnswers in canonical form (members sorted, no white space, numbers as
-	// they were written), in hexadecimal. A call with the same key and another hash is refused.
+	// argumentsHash is a keyed hash of all arguments, the secret ones included, and callAnswers in canonical form (members sorted, no
+	// white space, numbers as they were written), in hexadecimal. A call with the same key and another hash is refused.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`

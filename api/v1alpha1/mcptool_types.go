@@ -77,6 +77,9 @@ type MCPToolSpec struct {
 
 	// inputSchema is the JSON Schema (2020-12) of the call's arguments. Its root must have type "object". References to other
 	// documents are refused. Default: an object without properties.
+	//
+	// Values that it marks "writeOnly": true, wherever they are, go to a Secret that is deleted when the task ends, and appear in no
+	// MCPTask, Job or event. Containers get them as all others; expressions cannot read them.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields

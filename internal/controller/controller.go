@@ -179,6 +179,11 @@ func (c *taskController) write(ctx context.Context, o *task.Observation, v task.
 	if !task.Apply(v, changed, o.Job, o.Now) {
 		return nil
 	}
+	if changed.Status.State.Terminal() {
+		if err := c.dropSecret(ctx, o.Task); err != nil {
+			return err
+		}
+	}
 	patch := client.MergeFromWithOptions(o.Task, client.MergeFromWithOptimisticLock{})
 	if err := c.client.Status().Patch(ctx, changed, patch, client.FieldOwner(Name)); err != nil {
 		if apierrors.IsNotFound(err) {

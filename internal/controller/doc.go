@@ -5,7 +5,8 @@
 // fetches and acts. It must not know MCP or its endpoint: the two meet in the MCPTask objects only.
 package controller
 
-// The rights of the controller's service account, for controller-gen. It reads no Secrets and changes no spec of an MCPTask.
+// The rights of the controller's service account, for controller-gen. It reads no Secrets, deletes only those with arguments (the
+// chart's admission policy sees to that), and changes no spec of an MCPTask.
 //
 // +kubebuilder:rbac:groups=mcptasks.dev,resources=mcptasks,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=mcptasks.dev,resources=mcptasks/status,verbs=patch
@@ -15,6 +16,7 @@ package controller
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
 // +kubebuilder:rbac:groups="",resources=events,verbs=list
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 //

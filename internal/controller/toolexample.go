@@ -38,18 +38,33 @@ func exampleJob(tool *v1alpha1.MCPTool) (*batchv1.Job, error) {
 			q.When, q.Message, q.ProceedIf = "false", "''", ""
 		}
 	}
-	return job.Build(tool, &v1alpha1.MCPTask{
+	blueprint, err := job.NewBlueprint(tool)
+	if err != nil {
+		return nil, err
+	}
+	split, err := blueprint.Split(arguments)
+	if err != nil {
+		return nil, err
+	}
+	example := &v1alpha1.MCPTask{
 		ObjectMeta: metav1.ObjectMeta{Name: exampleTask, Namespace: tool.Namespace, UID: "00000000-0000-0000-0000-000000000000"},
 		Spec: v1alpha1.MCPTaskSpec{
 			Tool: v1alpha1.ToolReference{
 				Namespace: tool.Namespace, Name: tool.Name, UID: tool.UID, Generation: tool.Generation,
 			},
-			Arguments: string(arguments),
+			Arguments: string(split.Public),
 			Owner:     v1alpha1.Owner{Issuer: "kubernetes", Subject: "example"},
 			Execution: tool.Spec.Execution,
 			Result:    tool.Spec.Result,
 		},
-	})
+	}
+	if split.Secret != nil {
+		example.Spec.SecretArguments = &v1alpha1.SecretArguments{}
+		for _, v := range split.Secret.Variables {
+			example.Spec.SecretArguments.Variables = append(example.Spec.SecretArguments.Variables, v.Name)
+		}
+	}
+	return blueprint.Build(example)
 }
 
 // withoutDemands is an inputSchema with the same properties that an empty object fits.

@@ -132,7 +132,7 @@ func TestCompileDoesNotPanic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err = env.Extend(cel.ASTValidators(cel.ValidateRegexProgramSizeLimit(10)))
+	env.Env, err = env.Extend(cel.ASTValidators(cel.ValidateRegexProgramSizeLimit(10)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package expression
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -56,8 +57,14 @@ var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
+// Env is what expressions are checked against: the variables and functions that there are. It is safe for concurrent use.
+type Env struct {
+	*cel.Env
+	types *typeSet
+}
+
 // NewEnv is an environment with variables of the given shapes.
-func NewEnv(variables map[string]*Shape) (*cel.Env, error) {
+func NewEnv(variables map[string]*Shape) (*Env, error) {
 	base, err := baseEnv()
 	if err != nil {
 		return nil, fmt.Errorf("prepare CEL: %w", err)
@@ -68,16 +75,16 @@ func NewEnv(variables map[string]*Shape) (*cel.Env, error) {
 		shapes = append(shapes, s)
 		options = append(options, cel.Variable(name, s.celType()))
 	}
-	options = append(options, cel.CustomTypeProvider(newTypeSet(base.CELTypeProvider(), shapes...)))
-	env, err := base.Extend(options...)
+	set := newTypeSet(base.CELTypeProvider(), shapes...)
+	env, err := base.Extend(append(options, cel.CustomTypeProvider(set))...)
 	if err != nil {
 		return nil, fmt.Errorf("declare variables: %w", err)
 	}
-	return env, nil
+	return &Env{Env: env, types: set}, nil
 }
 
 // Compile checks source, which must have one of the types want.
-func Compile(env *cel.Env, source string, want ...*cel.Type) (compiled *Expression, err error) {
+func Compile(env *Env, source string, want ...*cel.Type) (compiled *Expression, err error) {
 	// The source is a stranger's, and the checker is large; its mistakes must not become those of the process.
 	defer func() {
 		if r := recover(); r != nil {
@@ -86,7 +93,7 @@ func Compile(env *cel.Env, source string, want ...*cel.Type) (compiled *Expressi
 	}()
 	checked, issues := env.Compile(source)
 	if issues.Err() != nil {
-		return nil, fmt.Errorf("%s, in the expression %s", firstIssue(issues), clip(source, 200))
+		return nil, fmt.Errorf("%s%s, in the expression %s", firstIssue(issues), env.explain(issues), clip(source, 200))
 	}
 	if got := checked.OutputType(); !slices.ContainsFunc(want, got.IsExactType) {
 		return nil, fmt.Errorf("its type must be %s but is %s, in the expression %s", oneOf(want), got, clip(source, 200))
@@ -116,6 +123,17 @@ func firstIssue(issues *cel.Issues) string {
 		return message
 	}
 	return fmt.Sprintf("%s at line %d, column %d", message, first.Location.Line(), first.Location.Column()+1)
+}
+
+// undefinedField is what CEL says of a property that a struct does not have.
+var undefinedField = regexp.MustCompile(`^undefined field '(.*)'$`)
+
+// explain says why a property that the schema declares cannot be read.
+func (env *Env) explain(issues *cel.Issues) string {
+	if found := undefinedField.FindStringSubmatch(issues.Errors()[0].Message); found != nil && env.types.hides(found[1]) {
+		return " (it is writeOnly, which no expression can read)"
+	}
+	return ""
 }
 
 // Eval evaluates the expression. Whatever goes wrong is an error, never a panic.

@@ -23,6 +23,8 @@ type Shape struct {
 	element *Shape
 	// fields are a struct's properties, all of them optional.
 	fields map[string]*Shape
+	// hidden are the names of a struct's properties that no expression can read.
+	hidden map[string]bool
 	// path is where a struct is in the document, unique within a typeSet.
 	path string
 }
@@ -43,7 +45,7 @@ const (
 // maxTypeDepth is how deep a schema is followed; what lies deeper is dyn.
 const maxTypeDepth = 16
 
-// ObjectShape reads from a JSON Schema what an object that fits it looks like. It needs not understand all of the schema: what
+// ObjectShape reads from a JSON Schema what an object that fits it looks like, without what is marked writeOnly. It needs not understand all of the schema: what
 // it does not is dyn, and checked when an expression is evaluated. An empty doc is an object without properties.
 func ObjectShape(doc []byte, path string) (*Shape, error) {
 	var root map[string]any
@@ -100,9 +102,13 @@ func shapeOf(value any, path string, depth int) *Shape {
 // structShape gives a type error for a property that the schema does not declare, because that is a typing mistake more often
 // than anything else; unless the schema says somewhere that there are others.
 func structShape(subschema map[string]any, path string, depth int) *Shape {
-	s := &Shape{kind: kindStruct, path: path, fields: map[string]*Shape{}}
+	s := &Shape{kind: kindStruct, path: path, fields: map[string]*Shape{}, hidden: map[string]bool{}}
 	properties, _ := subschema["properties"].(map[string]any)
 	for name, property := range properties {
+		if property, ok := property.(map[string]any); ok && property["writeOnly"] == true {
+			s.hidden[name] = true
+			continue
+		}
 		s.fields[name] = shapeOf(property, fmt.Sprintf("%s[%q]", path, name), depth+1)
 	}
 	if others := subschema["additionalProperties"]; composed(subschema) {
@@ -224,6 +230,16 @@ func (t *typeSet) add(s *Shape) {
 	}
 }
 
+// hides reports whether one of the structs has a property of that name that cannot be read.
+func (t *typeSet) hides(name string) bool {
+	for _, s := range t.structs {
+		if s.hidden[name] {
+			return true
+		}
+	}
+	return false
+}
+
 // FindStructType implements types.Provider.
 func (t *typeSet) FindStructType(name string) (*types.Type, bool) {
 	if s, ok := t.structs[name]; ok {
@@ -246,7 +262,7 @@ func (t *typeSet) FindStructFieldType(name, field string) (*types.FieldType, boo
 	if !ok {
 		return t.Provider.FindStructFieldType(name, field)
 	}
-	if _, ok := s.fields[field]; !ok && s.element == nil {
+	if _, ok := s.fields[field]; !ok && (s.element == nil || s.hidden[field]) {
 		return nil, false
 	}
 	return &types.FieldType{

@@ -33,6 +33,7 @@ const inputSchema = `{
 		"open": {"type": "object", "properties": {"known": {"type": "string"}}, "additionalProperties": true},
 		"closed": {"type": "object", "properties": {"known": {"type": "string"}}, "additionalProperties": false},
 		"composed": {"type": "object", "properties": {"known": {"type": "string"}}, "allOf": [{"minProperties": 1}]},
+		"login": {"type": "object", "additionalProperties": true, "properties": {"password": {"type": "string", "writeOnly": true}}},
 		"referred": {"$ref": "#/$defs/point"}
 	},
 	"$defs": {"point": {"type": "object", "properties": {"x": {"type": "number"}}}}
@@ -51,7 +52,7 @@ func eval(t *testing.T, source, arguments string) (value string, compileErr, eva
 	}
 	checked, issues := env.Compile(source)
 	if issues.Err() != nil {
-		return "", fmt.Errorf("%s", firstIssue(issues)), nil
+		return "", fmt.Errorf("%s%s", firstIssue(issues), env.explain(issues)), nil
 	}
 	// Compiled once more with the type that it has, so that what is tested is what is used.
 	e, err := Compile(env, source, checked.OutputType())
@@ -128,6 +129,8 @@ func TestMistakesFoundWhenCompiling(t *testing.T) {
 	for _, tt := range []struct{ source, want string }{
 		{`arguments.enviroment == 'staging'`, "undefined field 'enviroment' at line 1, column 10"},
 		{`arguments.closed.unknown`, "undefined field 'unknown'"},
+		{`arguments.login.password`, "undefined field 'password' at line 1, column 16 (it is writeOnly, which no expression can read)"},
+		{`has(arguments.login.password)`, "undefined field 'password'"},
 		{`arguments.target.ports.all(p, p.name == '')`, "undefined field 'name'"},
 		{`arguments.steps + arguments.environment`, "no matching overload for '_+_' applied to '(int, string)'"},
 		{`arguments.steps == '3'`, "no matching overload"},

@@ -69,7 +69,7 @@ func MainContainer(source v1alpha1.ResultSource, template *corev1.PodTemplateSpe
 
 // Build makes the Job of a task from the tool as it is now and what the task has recorded of it. Every container, also every
 // init container, gets the arguments and the answers: as the files ArgumentsFile and AnswersFile, and in its environment before
-// the author's own variables, so that those may refer to them. While a question is open, or has an answer that does not let the
+// the author's own variables, so that those may refer to them. Secret arguments come from the task's Secret. While a question is open, or has an answer that does not let the
 // call proceed, there is no Job.
 //
 // An error is a *Problem with a Reason constant of tasks: ToolChanged where the tool has changed since the call and no longer
@@ -88,14 +88,18 @@ func (b *Blueprint) Build(task *v1alpha1.MCPTask) (*batchv1.Job, error) {
 	if err := b.mayProceed(task, answers); err != nil {
 		return nil, refusal(b.tool, task, err.Error())
 	}
-	arguments := []byte(task.Spec.Arguments)
-	if err := checkSize(arguments); err != nil {
+	if err := b.validate(task); err != nil {
 		return nil, refusal(b.tool, task, err.Error())
 	}
-	if err := b.input.Validate(arguments); err != nil {
-		return nil, refusal(b.tool, task, "the arguments do not fit its inputSchema: "+err.Error())
+	arguments, err := schema.Decode([]byte(task.Spec.Arguments))
+	if err != nil {
+		return nil, refusal(b.tool, task, err.Error())
 	}
-	env, err := b.environ(arguments, answers)
+	var secret []string
+	if task.Spec.SecretArguments != nil {
+		secret = task.Spec.SecretArguments.Variables
+	}
+	env, err := b.environ(arguments, secret, answers)
 	if err != nil {
 		return nil, refusal(b.tool, task, err.Error())
 	}
@@ -126,8 +130,11 @@ func (b *Blueprint) Build(task *v1alpha1.MCPTask) (*batchv1.Job, error) {
 	// What the template says of these wins.
 	pod.Annotations = with(with(map[string]string{annotationDefaultContainer: main}, stayPut), pod.Annotations)
 	pod.Annotations = with(pod.Annotations, annotations(task))
-	pod.Annotations[v1alpha1.AnnotationArguments] = task.Spec.Arguments
-	files := map[string]string{argumentsFileName: v1alpha1.AnnotationArguments}
+	files := map[string]string{}
+	if task.Spec.SecretArguments == nil {
+		pod.Annotations[v1alpha1.AnnotationArguments] = task.Spec.Arguments
+		files[argumentsFileName] = v1alpha1.AnnotationArguments
+	}
 	if !b.questions.Empty() {
 		rendered, err := question.RenderAnswers(answers)
 		if err != nil {
@@ -138,7 +145,7 @@ func (b *Blueprint) Build(task *v1alpha1.MCPTask) (*batchv1.Job, error) {
 	}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.ActiveDeadlineSeconds = seconds(task.Spec.Execution.Deadline.Duration)
-	deliver(&pod.Spec, env, files)
+	deliver(&pod.Spec, env.vars(task), volume(task, files))
 	return job, nil
 }
 
@@ -156,45 +163,18 @@ func (b *Blueprint) mayProceed(task *v1alpha1.MCPTask, answers map[string]v1alph
 	return nil
 }
 
-// CheckArguments reports as a *Problem with the reason Rejected why arguments, a JSON object, are not ones that the tool takes,
-// or have no place in its Job. Build makes the same checks; the endpoint can use this one before there is a task.
-func (b *Blueprint) CheckArguments(arguments []byte) error {
-	err := checkSize(arguments)
-	if err == nil {
-		err = b.input.Validate(arguments)
-	}
-	if err == nil {
-		_, err = b.environ(arguments, nil)
-	}
-	if err != nil {
-		return &Problem{Reason: v1alpha1.ReasonRejected, Message: err.Error()}
-	}
-	return nil
-}
-
-func checkSize(arguments []byte) error {
-	if len(arguments) > v1alpha1.MaxArgumentsBytes {
-		return fmt.Errorf("the arguments have %d bytes; at most %d are allowed", len(arguments), v1alpha1.MaxArgumentsBytes)
-	}
-	return nil
-}
-
-// environ makes the environment for arguments, which have been validated, and answers. The error says which of them does not fit
-// and why.
-func (b *Blueprint) environ(arguments []byte, answers map[string]v1alpha1.Answer) ([]corev1.EnvVar, error) {
-	value, err := schema.Decode(arguments)
-	if err != nil {
-		return nil, err
-	}
-	in := inputs{answers: map[string]map[string]any{}}
-	in.arguments, _ = value.(map[string]any)
+// environ makes the environment for arguments, as schema.Decode returns them, which have been validated, and answers. The error says
+// which of them does not fit and why.
+func (b *Blueprint) environ(arguments any, secret []string, answers map[string]v1alpha1.Answer) (environment, error) {
+	in := inputs{secret: secret, answers: map[string]map[string]any{}}
+	in.arguments, _ = arguments.(map[string]any)
 	for key, answer := range answers {
 		if answer.Action != v1alpha1.AnswerAccept || answer.Content == "" {
 			continue
 		}
 		content, err := schema.Decode([]byte(answer.Content))
 		if err != nil {
-			return nil, fmt.Errorf("the answer to %q cannot be read: %w", shorten(key, 63), err)
+			return environment{}, fmt.Errorf("the answer to %q cannot be read: %w", shorten(key, 63), err)
 		}
 		in.answers[key], _ = content.(map[string]any)
 	}
@@ -202,18 +182,23 @@ func (b *Blueprint) environ(arguments []byte, answers map[string]v1alpha1.Answer
 	env := environ(b.variables, in, len(pod.InitContainers)+len(pod.Containers))
 	for _, v := range b.variables {
 		if why, ok := env.omitted[v.name]; ok && b.used[v.name] {
-			return nil, fmt.Errorf("%s: cannot be put on the command line of this tool: %s", v.at(), why)
+			return environment{}, fmt.Errorf("%s: cannot be put on the command line of this tool: %s", v.at(), why)
 		}
 	}
-	return env.vars, nil
+	return env, nil
 }
 
 // refusal is why a task does not become a Job.
 func refusal(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask, why string) error {
-	if tool.UID != task.Spec.Tool.UID || tool.Generation != task.Spec.Tool.Generation {
+	if !sameTool(tool, task) {
 		return &Problem{Reason: v1alpha1.ReasonToolChanged, Message: "The tool was changed after the call: " + why}
 	}
 	return &Problem{Reason: v1alpha1.ReasonRejected, Message: "The call cannot become a Job: " + why}
+}
+
+// sameTool reports whether the tool is still as it was when it was called.
+func sameTool(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) bool {
+	return tool.UID == task.Spec.Tool.UID && tool.Generation == task.Spec.Tool.Generation
 }
 
 func labels(tool *v1alpha1.MCPTool, task *v1alpha1.MCPTask) map[string]string {
@@ -246,8 +231,9 @@ func seconds(d time.Duration) *int64 {
 	return &n
 }
 
-// deliver gives files, each made from an annotation of the pod, and environment to all containers of a pod.
-func deliver(pod *corev1.PodSpec, env []corev1.EnvVar, files map[string]string) {
+// volume has the files, each made from an annotation of the pod, and, where the task has secret arguments, the file of the
+// arguments from their Secret. Without the Secret the pod does not start.
+func volume(task *v1alpha1.MCPTask, files map[string]string) corev1.VolumeSource {
 	var items []corev1.DownwardAPIVolumeFile
 	for _, name := range sortedKeys(files) {
 		items = append(items, corev1.DownwardAPIVolumeFile{
@@ -255,10 +241,22 @@ func deliver(pod *corev1.PodSpec, env []corev1.EnvVar, files map[string]string) 
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: fmt.Sprintf("metadata.annotations['%s']", files[name])},
 		})
 	}
-	pod.Volumes = append(pod.Volumes, corev1.Volume{
-		Name:         argumentsVolume,
-		VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: items}},
-	})
+	if task.Spec.SecretArguments == nil {
+		return corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: items}}
+	}
+	sources := []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{
+		LocalObjectReference: corev1.LocalObjectReference{Name: SecretName(task.Name)},
+		Items:                []corev1.KeyToPath{{Key: argumentsFileName, Path: argumentsFileName}},
+	}}}
+	if len(items) > 0 {
+		sources = append(sources, corev1.VolumeProjection{DownwardAPI: &corev1.DownwardAPIProjection{Items: items}})
+	}
+	return corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}
+}
+
+// deliver gives the volume with the files, and the environment, to all containers of a pod.
+func deliver(pod *corev1.PodSpec, env []corev1.EnvVar, files corev1.VolumeSource) {
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: argumentsVolume, VolumeSource: files})
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
 			c := &containers[i]

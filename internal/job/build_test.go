@@ -219,10 +219,11 @@ func checkArguments(t *testing.T, tool *v1alpha1.MCPTool, arguments string) erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.CheckArguments([]byte(arguments))
+	_, err = b.Split([]byte(arguments))
+	return err
 }
 
-func TestCheckArguments(t *testing.T) {
+func TestSplitChecks(t *testing.T) {
 	tool := aTool().property(`{"type":"integer"}`).obj()
 	checkProblem(t, checkArguments(t, tool, `{"x":1}`), "", "")
 	checkProblem(t, checkArguments(t, tool, `{"x":"1"}`), v1alpha1.ReasonRejected, "/x: must be an integer, is a string")

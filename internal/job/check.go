@@ -1,9 +1,11 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -113,11 +115,11 @@ func checkSchemas(tool *v1alpha1.MCPTool) (*schema.Schema, []variable, error) {
 	if err != nil {
 		return nil, nil, invalid("inputSchema", err.Error())
 	}
-	if places := input.WriteOnly(); len(places) > 0 {
-		return nil, nil, invalid("inputSchema", fmt.Sprintf(
-			"%s: writeOnly is not supported yet; arguments are readable for everybody who may read MCPTasks", places[0]))
+	headers, err := headerparam.Find(InputSchema(tool))
+	if err == nil {
+		err = checkWriteOnly(input, headers)
 	}
-	if _, err := headerparam.Find(InputSchema(tool)); err != nil {
+	if err != nil {
 		return nil, nil, invalid("inputSchema", err.Error())
 	}
 	vars, err := variables(input)
@@ -130,6 +132,20 @@ func checkSchemas(tool *v1alpha1.MCPTool) (*schema.Schema, []variable, error) {
 		}
 	}
 	return input, vars, nil
+}
+
+// checkWriteOnly checks that what is writeOnly can be kept secret. Headers are logged everywhere on the way.
+func checkWriteOnly(input *schema.Schema, headers []headerparam.Param) error {
+	if input.Withholds() {
+		return errors.New("/: the arguments as a whole cannot be writeOnly; mark the properties that are")
+	}
+	for _, header := range headers {
+		if input.Withholds(header.Path...) {
+			return fmt.Errorf("property %q: a writeOnly value cannot have x-mcp-header, which repeats it in a header",
+				strings.Join(header.Path, "."))
+		}
+	}
+	return nil
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -10,7 +10,7 @@ import (
 //
 //nolint:errname // a finding about somebody's tool or call; it fails nothing here
 type Problem struct {
-	// Reason is a ToolReason constant from Check, and a Reason constant of tasks from Build and CheckArguments.
+	// Reason is a ToolReason constant from Check, and a Reason constant of tasks from Build and Split.
 	Reason string
 	// Message says for people what is wrong and what to do about it.
 	Message string

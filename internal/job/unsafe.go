@@ -60,7 +60,9 @@ func (in *inspection) container(c *corev1.Container, at *field.Path) {
 		makeups[c.Env[i].Name] = m
 	}
 	for i := range c.VolumeMounts {
-		in.check(c.VolumeMounts[i].SubPathExpr, at.Child("volumeMounts").Index(i).Child("subPathExpr"))
+		path := at.Child("volumeMounts").Index(i).Child("subPathExpr")
+		in.check(c.VolumeMounts[i].SubPathExpr, path)
+		in.shown(compose(c.VolumeMounts[i].SubPathExpr, makeups), path)
 	}
 
 	var argv []element
@@ -73,6 +75,9 @@ func (in *inspection) container(c *corev1.Container, at *field.Path) {
 	in.argv(argv, len(c.Command) == 0, makeups)
 	for _, command := range execs(c, at) {
 		in.argv(command, false, makeups)
+		for _, e := range command {
+			in.shown(compose(e.text, makeups), e.at)
+		}
 	}
 }
 
@@ -171,10 +176,23 @@ func (in *inspection) names(prefix string) string {
 
 // program refuses an argument that chooses the program, unless the author has listed the choices.
 func (in *inspection) program(m makeup, at *field.Path) {
+	in.shown(m, at)
 	for _, name := range m.uses {
 		if in.declared[name].property.Enum == nil && !in.allowed[allowShell] {
 			in.unsafe = append(in.unsafe, field.Forbidden(at, fmt.Sprintf(
 				"the caller would choose the program by $(%s): give %s an enum of the programs allowed", name, in.declared[name].what())))
+		}
+	}
+}
+
+// shown refuses a secret in a text that the kubelet and the container runtime put into messages and events: paths, the program, and
+// what probes and hooks run.
+func (in *inspection) shown(m makeup, at *field.Path) {
+	for _, name := range m.uses {
+		if in.declared[name].writeOnly {
+			in.unsafe = append(in.unsafe, field.Forbidden(at, fmt.Sprintf(
+				"%s is writeOnly, and what stands here is shown in events when it goes wrong: read it in the program, from $%s or %s",
+				in.declared[name].what(), name, ArgumentsFile)))
 		}
 	}
 }

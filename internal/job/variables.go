@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/question"
 	"github.com/mcptasks/mcptasks/internal/schema"
 )
@@ -44,6 +45,8 @@ type variable struct {
 	property schema.Property
 	// question is the key of the question; "" for arguments.
 	question string
+	// writeOnly: the value must not be on the record.
+	writeOnly bool
 }
 
 // what names the property, for a message.
@@ -66,11 +69,16 @@ func (v variable) at() string {
 // returns them.
 type inputs struct {
 	arguments map[string]any
-	answers   map[string]map[string]any
+	// secret are the variables whose values are in the task's Secret, and empty here.
+	secret  []string
+	answers map[string]map[string]any
 }
 
 // value is what v is made of. Only arguments have defaults: what was not answered must not look as if it had been.
 func (in inputs) value(v variable) any {
+	if slices.Contains(in.secret, v.name) {
+		return nil
+	}
 	if v.question != "" {
 		return in.answers[v.question][v.property.Name]
 	}
@@ -112,7 +120,7 @@ func variables(s *schema.Schema) ([]variable, error) {
 			continue
 		}
 		taken[name] = p.Name
-		all = append(all, variable{name: name, property: p})
+		all = append(all, variable{name: name, property: p, writeOnly: s.Withholds(p.Name)})
 	}
 	if len(all) > maxVariables {
 		problems = append(problems, fmt.Errorf("%d scalar properties are declared; at most %d are allowed", len(all), maxVariables))
@@ -144,19 +152,21 @@ func variableName(property string) (string, error) {
 
 // An environment is the variables of one call.
 type environment struct {
-	// vars are what the environment of every container begins with.
-	vars []corev1.EnvVar
+	// assigned are what the environment of every container begins with.
+	assigned []assignment
 	// omitted are the variables that the environment cannot hold, with the reason.
 	omitted map[string]string
+}
+
+// An assignment is a variable and its value.
+type assignment struct {
+	variable
+	value string
 }
 
 // environ makes the environment of a call for pods with that many containers. A property that the arguments leave out has its
 // default, or else the empty string, as null has: left unset, $(MCP_ARG_X) would reach the program as those very characters.
 func environ(variables []variable, in inputs, containers int) environment {
-	type assignment struct {
-		variable
-		value string
-	}
 	env := environment{omitted: map[string]string{}}
 	var all []assignment
 	for _, v := range variables {
@@ -167,29 +177,46 @@ func environ(variables []variable, in inputs, containers int) environment {
 		case len(value) > maxValue:
 			env.omitted[v.name] = fmt.Sprintf("it has %d bytes, more than the %d that fit there", len(value), maxValue)
 		default:
-			// Doubled, a $ stands for itself: a caller's $(DB_PASSWORD) stays what it is.
-			all = append(all, assignment{v, strings.ReplaceAll(value, "$", "$$")})
+			all = append(all, assignment{v, value})
 		}
 	}
 
 	// The shortest values come first, so that one long value does not displace many short ones.
-	slices.SortStableFunc(all, func(a, b assignment) int { return len(a.value) - len(b.value) })
+	slices.SortStableFunc(all, func(a, b assignment) int { return len(a.escaped()) - len(b.escaped()) })
 	room := maxEnvironment / max(containers, 1)
-	fits := map[string]string{}
+	fits := map[string]assignment{}
 	for _, a := range all {
-		room -= len(a.name) + len(a.value)
+		room -= len(a.name) + len(a.escaped())
 		if room < 0 {
 			env.omitted[a.name] = "the arguments and answers together are too long"
 			continue
 		}
-		fits[a.name] = a.value
+		fits[a.name] = a
 	}
 	for _, v := range variables {
-		if value, ok := fits[v.name]; ok {
-			env.vars = append(env.vars, corev1.EnvVar{Name: v.name, Value: value})
+		if a, ok := fits[v.name]; ok {
+			env.assigned = append(env.assigned, a)
 		}
 	}
 	return env
+}
+
+// escaped is the value as it has to stand in a Job. Doubled, a $ stands for itself: a caller's $(DB_PASSWORD) stays what it is.
+func (a assignment) escaped() string { return strings.ReplaceAll(a.value, "$", "$$") }
+
+// vars are the environment as it has to stand in the task's Job. With secret arguments, what is writeOnly comes from the task's
+// Secret, as far as the environment can hold it.
+func (env environment) vars(task *v1alpha1.MCPTask) []corev1.EnvVar {
+	var all []corev1.EnvVar
+	for _, a := range env.assigned {
+		switch secret := task.Spec.SecretArguments; {
+		case secret == nil || !a.writeOnly:
+			all = append(all, corev1.EnvVar{Name: a.name, Value: a.escaped()})
+		case slices.Contains(secret.Variables, a.name):
+			all = append(all, fromSecret(a.name, task))
+		}
+	}
+	return all
 }
 
 // valueText is the text of a scalar, as schema.Decode returns it, in the environment: a string itself, a number as the caller

@@ -174,7 +174,7 @@ func (s *Set) compile(c *compiled, q *v1alpha1.ToolQuestion) error {
 	}
 	for _, e := range []struct {
 		field, source string
-		env           *cel.Env
+		env           *expression.Env
 		want          *cel.Type
 		into          **expression.Expression
 		after         *[]string

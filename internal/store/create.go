@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/job"
 	"github.com/mcptasks/mcptasks/internal/task"
 )
 
@@ -21,8 +22,10 @@ import (
 type Call struct {
 	// Tool is the tool as it is now; its execution and result source are copied into the task.
 	Tool *v1alpha1.MCPTool
-	// Arguments are the caller's JSON object, byte for byte.
+	// Arguments are the caller's JSON object, byte for byte, or what of it may be on the record.
 	Arguments string
+	// Secret is what may not, and goes to the task's Secret; nil for nothing.
+	Secret *job.SecretArguments
 	// Traceparent is the W3C trace context, or empty.
 	Traceparent string
 	// Answers are those that came with the call, by question, validated; their time is that of Create.
@@ -35,7 +38,8 @@ type Call struct {
 
 // Create records the call as a task of the scope's owner and returns it once the API server has acknowledged it, so that every
 // replica can find it. With an idempotency key it returns the task that the first such call became, in whatever state that is,
-// possibly without arguments and result; spec.idempotency is set then. A refusal that concerns the caller is a *RefusedError,
+// possibly without arguments and result; spec.idempotency is set then. Secret arguments are in their Secret when Create returns; a
+// task whose Secret could not be created never runs. A refusal that concerns the caller is a *RefusedError,
 // ErrKeyReused or ErrNoKeys.
 func (s *Store) Create(ctx context.Context, scope Scope, call Call) (*v1alpha1.MCPTask, error) {
 	var is identity
@@ -79,6 +83,12 @@ func (s *Store) Create(ctx context.Context, scope Scope, call Call) (*v1alpha1.M
 	if call.QuestionsDeadline > 0 {
 		t.Spec.QuestionsDeadline = &metav1.Duration{Duration: call.QuestionsDeadline}
 	}
+	if call.Secret != nil {
+		t.Spec.SecretArguments = &v1alpha1.SecretArguments{}
+		for _, v := range call.Secret.Variables {
+			t.Spec.SecretArguments.Variables = append(t.Spec.SecretArguments.Variables, v.Name)
+		}
+	}
 	// Once begun, the outcome is waited for, also if the caller hangs up: nobody could cancel a task that may or may not exist.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
@@ -90,6 +100,11 @@ func (s *Store) Create(ctx context.Context, scope Scope, call Call) (*v1alpha1.M
 	}
 	if err != nil {
 		return nil, refusal(err)
+	}
+	if call.Secret != nil {
+		if err := s.storeSecret(ctx, t, call.Secret); err != nil {
+			return nil, err
+		}
 	}
 	s.recent.put(t)
 	return t, nil

@@ -43,11 +43,16 @@ func (s *Store) identify(scope Scope, call Call) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	arguments, err := hashArguments(call)
+	said, err := canonical(call)
 	if err != nil {
 		return identity{}, err
 	}
-	return identity{id, v1alpha1.Idempotency{KeyHash: hex.EncodeToString(s.mac("key hash", parts)), ArgumentsHash: arguments}}, nil
+	return identity{id, v1alpha1.Idempotency{
+		KeyHash: hex.EncodeToString(s.mac("key hash", parts)),
+		// Keyed, and by the caller's key as well: whoever reads the record can neither try out what secret arguments may be, nor see
+		// that those of two calls are the same.
+		ArgumentsHash: hex.EncodeToString(s.mac("arguments hash", append(parts, said))),
+	}}, nil
 }
 
 // mac is a keyed hash of the parts for one use: the hash on the record must not be the one in the name.
@@ -61,9 +66,9 @@ func (s *Store) mac(use string, parts []string) []byte {
 	return mac.Sum(nil)
 }
 
-// hashArguments hashes what a call says, without regard for the order of members, white space and the spelling of strings.
-// Numbers count as they are written: 1 and 1.0 differ, as they may for the tool.
-func hashArguments(call Call) (string, error) {
+// canonical is what a call says, what is secret included, without regard for the order of members, white space and the spelling of
+// strings. Numbers count as they are written: 1 and 1.0 differ, as they may for the tool.
+func canonical(call Call) (string, error) {
 	said := map[string]any{}
 	add := func(name, document string) error {
 		var value any
@@ -75,7 +80,11 @@ func hashArguments(call Call) (string, error) {
 		said[name] = value
 		return nil
 	}
-	if err := add("arguments", call.Arguments); err != nil {
+	arguments := call.Arguments
+	if call.Secret != nil {
+		arguments = string(call.Secret.Document)
+	}
+	if err := add("arguments", arguments); err != nil {
 		return "", err
 	}
 	for key, answer := range call.Answers {
@@ -87,12 +96,8 @@ func hashArguments(call Call) (string, error) {
 			return "", err
 		}
 	}
-	canonical, err := json.Marshal(said) // sorts members
-	if err != nil {
-		return "", err
-	}
-	hash := sha256.Sum256(canonical)
-	return hex.EncodeToString(hash[:]), nil
+	text, err := json.Marshal(said) // sorts members
+	return string(text), err
 }
 
 // creates is how often Create tries with a key: more than once only if the task of an earlier call goes away in between.

@@ -25,7 +25,9 @@ func Apply(v Verdict, t *v1alpha1.MCPTask, job *batchv1.Job, now time.Time) bool
 	if s.Job == nil && job != nil {
 		s.Job = &v1alpha1.JobReference{Name: job.Name, UID: job.UID}
 	}
-	if !v.Passing || s.State != v.State {
+	// That a task is at work, which clients take for granted, is no news either, before there is a Job.
+	noNews := s.State == "" && v.State == v1alpha1.StateWorking && s.Job == nil
+	if !v.Passing || s.State != v.State && !noNews {
 		s.State, s.Reason, s.Message = v.State, v.Reason, v.Message
 		s.Result, s.Error = v.Result, v.Error
 	}

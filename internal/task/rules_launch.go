@@ -58,6 +58,38 @@ var launchRules = []Rule{{
 			fmt.Sprintf("The tool %s was removed before the call started. List the tools and call again.", ref.Name))
 	},
 }, {
+	Name:    "arguments-lost",
+	Seen:    "the call's `writeOnly` arguments are not in their Secret by `startupDeadline`",
+	State:   v1alpha1.StateFailed,
+	Reasons: []string{v1alpha1.ReasonCannotStart},
+	Note:    "The endpoint ended between recording the call and storing them. A call that is repeated with its idempotency key stores them.",
+	speak: func(f *facts) *Verdict {
+		switch {
+		case !f.awaitsSecret() || f.Now.Before(f.createBy()):
+			return nil
+		case !f.FreshTask:
+			return f.unchanged(NextFreshTask)
+		}
+		return f.failed(v1alpha1.ReasonCannotStart, "Its secret arguments were never stored, so nothing was started. Call again.")
+	},
+}, {
+	Name:    "awaiting-arguments",
+	Seen:    "the call's `writeOnly` arguments are not in their Secret yet",
+	State:   v1alpha1.StateWorking,
+	Reasons: []string{v1alpha1.ReasonQueued},
+	Note:    "A moment, as a rule: the Secret belongs to the task, and so comes after it.",
+	speak: func(f *facts) *Verdict {
+		if !f.awaitsSecret() {
+			return nil
+		}
+		v := f.working(v1alpha1.ReasonQueued, "Waiting until its secret arguments are stored.")
+		v.After = max(time.Second, f.createBy().Sub(f.Now))
+		if settled := f.Task.CreationTimestamp.Add(settling); f.Now.Before(settled) {
+			v.Passing, v.After = true, settled.Sub(f.Now)
+		}
+		return v
+	},
+}, {
 	Name:    "tool-changed",
 	Seen:    "the tool was changed before the start, and the arguments no longer fit it",
 	State:   v1alpha1.StateFailed,
@@ -111,6 +143,12 @@ var launchRules = []Rule{{
 		return v
 	},
 }}
+
+// awaitsSecret: there is no Job yet, and must not be before the Secret with the call's arguments is there.
+func (f *facts) awaitsSecret() bool {
+	secret := f.Task.Spec.SecretArguments
+	return !f.launched && secret != nil && secret.StoredAt == nil
+}
 
 // createBy is when the Job has to exist: startupDeadline after the call, or after the last answer to its questions.
 func (f *facts) createBy() time.Time {

@@ -62,6 +62,15 @@ func (s *scene) cancel() *scene {
 // fresh: everything was read past the cache.
 func (s *scene) fresh() *scene { s.FreshTask, s.FreshJob = true, true; return s }
 
+// withSecret: the call has arguments that are kept in a Secret, which is there or not yet.
+func (s *scene) withSecret(stored bool) *scene {
+	s.Task.Spec.SecretArguments = &v1alpha1.SecretArguments{}
+	if stored {
+		s.Task.Spec.SecretArguments.StoredAt = &metav1.MicroTime{Time: at(1).Time}
+	}
+	return s
+}
+
 // job creates the task's Job and puts it on the record.
 func (s *scene) job() *scene {
 	noRetry := int32(0)

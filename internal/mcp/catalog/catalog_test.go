@@ -154,7 +154,7 @@ func TestListing(t *testing.T) {
 	if string(plain.Listing.InputSchema) != `{"type":"object","additionalProperties":false}` || plain.Listing.Annotations != nil {
 		t.Errorf("got %+v", plain.Listing)
 	}
-	if plain.Blueprint.CheckArguments([]byte(`{"x":1}`)) == nil {
+	if _, err := plain.Blueprint.Split([]byte(`{"x":1}`)); err == nil {
 		t.Error("a tool without properties takes one")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/auth"
+	"github.com/mcptasks/mcptasks/internal/job"
 	"github.com/mcptasks/mcptasks/internal/mcp/catalog"
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 	"github.com/mcptasks/mcptasks/internal/store"
@@ -82,11 +83,12 @@ func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (
 			return Outcome{}, err
 		}
 	}
-	if err := checkArguments(tool, arguments); err != nil {
+	split, err := splitArguments(tool, arguments)
+	if err != nil {
 		text := fmt.Sprintf("The arguments of %s are not valid; nothing was started.\n%s", tool.Name, err)
 		return Outcome{Result: wire.TextResult(text, true)}, nil
 	}
-	asked, err := s.consult(caller, tool, call, arguments)
+	asked, err := s.consult(caller, tool, call, arguments, split.Public)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -95,7 +97,8 @@ func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (
 	}
 	created, err := s.tasks.Create(ctx, scopeOf(caller), store.Call{
 		Tool:              tool.Object,
-		Arguments:         string(arguments),
+		Arguments:         string(split.Public),
+		Secret:            split.Secret,
 		Traceparent:       call.Traceparent,
 		Answers:           asked.answers,
 		QuestionsDeadline: asked.deadline,
@@ -139,10 +142,10 @@ func (s *Service) find(ctx context.Context, caller auth.Caller, name string) (*c
 	}
 }
 
-// checkArguments says in words why a tool cannot take the arguments.
-func checkArguments(tool *catalog.Tool, arguments json.RawMessage) error {
+// splitArguments says in words why a tool cannot take the arguments, or splits them into what may be seen and what is secret.
+func splitArguments(tool *catalog.Tool, arguments json.RawMessage) (job.Arguments, error) {
 	if len(arguments) > v1alpha1.MaxArgumentsBytes {
-		return fmt.Errorf("they are longer than %d bytes", v1alpha1.MaxArgumentsBytes)
+		return job.Arguments{}, fmt.Errorf("they are longer than %d bytes", v1alpha1.MaxArgumentsBytes)
 	}
-	return tool.Blueprint.CheckArguments(arguments)
+	return tool.Blueprint.Split(arguments)
 }

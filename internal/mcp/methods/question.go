@@ -31,8 +31,10 @@ type consultation struct {
 // An answer to what is not asked, given these arguments and the other answers, is ignored, and one that is missing is asked for
 // again (MCP 2026-07-28, multi round-trip requests, "Error Handling"). Nobody is asked who cannot be: for a question in answer to
 // the call the request has to declare forms, for one of the task the Tasks extension as well.
+//
+// What is asked follows from what may be seen of the arguments, public; whose state it is, from all of them.
 func (s *Service) consult(
-	caller auth.Caller, tool *catalog.Tool, call Call, arguments json.RawMessage,
+	caller auth.Caller, tool *catalog.Tool, call Call, arguments, public json.RawMessage,
 ) (consultation, error) {
 	c := consultation{answers: map[string]v1alpha1.Answer{}}
 	belongs := roundtrip.Call{
@@ -50,7 +52,7 @@ func (s *Service) consult(
 		maps.Copy(c.answers, earlier)
 	}
 	for {
-		plan, err := tool.Blueprint.Questions().Plan(v1alpha1.AskTask, arguments, c.answers)
+		plan, err := tool.Blueprint.Questions().Plan(v1alpha1.AskTask, public, c.answers)
 		if err != nil {
 			return c, wire.Internal(v1alpha1.ToolReasonInvalidQuestion,
 				"The questions of the tool cannot be asked for this call; nothing was started. Tell its author: %s", err)
@@ -82,10 +84,14 @@ func (s *Service) consult(
 
 // asks reports whether a call with these arguments would have to be asked something.
 func asks(tool *catalog.Tool, arguments json.RawMessage) bool {
-	if tool.Blueprint.Questions().Empty() || checkArguments(tool, arguments) != nil {
+	if tool.Blueprint.Questions().Empty() {
 		return false
 	}
-	plan, err := tool.Blueprint.Questions().Plan(v1alpha1.AskTask, arguments, nil)
+	split, err := splitArguments(tool, arguments)
+	if err != nil {
+		return false
+	}
+	plan, err := tool.Blueprint.Questions().Plan(v1alpha1.AskTask, split.Public, nil)
 	return err == nil && plan.Outcome == question.Ask
 }
 

@@ -42,6 +42,8 @@ func TestObjects(t *testing.T) {
 		"Service/chart-test-mcptasks-endpoint",
 		"ServiceAccount/chart-test-mcptasks-controller",
 		"ServiceAccount/chart-test-mcptasks-endpoint",
+		"ValidatingAdmissionPolicy/chart-test-mcptasks-secrets",
+		"ValidatingAdmissionPolicyBinding/chart-test-mcptasks-secrets",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(render(t)))); diff != "" {
 		t.Error(diff)
