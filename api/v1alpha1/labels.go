@@ -8,6 +8,8 @@ const (
 	LabelTool = "mcptasks.dev/tool"
 	// LabelTask on Jobs and pods is the name of the MCPTask, which is also the task id on the wire.
 	LabelTask = "mcptasks.dev/task"
+	// LabelSeveral on pods says, with the value "true", that the pod is one of several that do the work of a task together.
+	LabelSeveral = "mcptasks.dev/several"
 	// LabelOwner on MCPTasks is a hash of the creator's issuer and subject, an index for lists; the authority is
 	// spec.owner.
 	LabelOwner = "mcptasks.dev/owner"

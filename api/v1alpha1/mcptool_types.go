@@ -86,7 +86,10 @@ type MCPToolSpec struct {
 	InputSchema *apiextensionsv1.JSON `json:"inputSchema,omitempty"`
 
 	// outputSchema is the JSON Schema (2020-12) of the tool's structured result. When it is set, what the Job returns must be
-	// JSON that fits it; the value reaches the caller as structuredContent and as text.
+	// JSON that fits it; the value reaches the caller as structuredContent and as text. Where the Job has several pods, that value is
+	// {"results": [...]}, and the schema must declare the property results with type array: for an Indexed Job it has what each
+	// index printed, by index, with null for an index that the successPolicy did without; otherwise what each pod printed that
+	// succeeded, in the order in which they ended.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -112,8 +115,10 @@ type MCPToolSpec struct {
 	Result ResultSource `json:"result,omitempty"`
 
 	// jobTemplate is the Job that a call becomes. Arguments reach its containers as the file /mcp/arguments.json and as
-	// environment variables MCP_ARG_<NAME>, one for each scalar property of inputSchema. backoffLimit, ttlSecondsAfterFinished,
-	// podReplacementPolicy and the pod's activeDeadlineSeconds are set by mcptasks from execution.
+	// environment variables MCP_ARG_<NAME>, one for each scalar property of inputSchema. backoffLimit, activeDeadlineSeconds,
+	// ttlSecondsAfterFinished, podReplacementPolicy and the pod's activeDeadlineSeconds are set by mcptasks from execution.
+	// Jobs may have several pods: Indexed, with completions, or as a work queue without them; at most 1000 completions, and 1000
+	// pods at a time. podFailurePolicy, successPolicy, backoffLimitPerIndex and maxFailedIndexes hold as they are written.
 	// +required
 	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
 }
@@ -179,7 +184,7 @@ type Execution struct {
 	MaxPollInterval metav1.Duration `json:"maxPollInterval,omitzero"`
 
 	// startupDeadline is how long the Job may take until its container runs: scheduling, image, volumes. Time for which the Job is
-	// suspended does not count. Default: 10m. 1s to 24h.
+	// suspended does not count. Of a Job of several pods it limits how long none of them runs. Default: 10m. 1s to 24h.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="startupDeadline must be a duration from 1s to 24h"
@@ -193,14 +198,15 @@ type Execution struct {
 	QueueDeadline metav1.Duration `json:"queueDeadline,omitzero"`
 
 	// deadline is how long each pod of the Job may run; then it is stopped and the task ends with the reason
-	// DeadlineExceeded. It becomes the pod's activeDeadlineSeconds, in whole seconds, rounded up. Default: 1h. 1s to 720h.
+	// DeadlineExceeded. It becomes the pod's activeDeadlineSeconds, in whole seconds, rounded up. A Job of several pods as a whole
+	// may take as long as startupDeadline and deadline together. Default: 1h. 1s to 720h.
 	// +optional
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="deadline must be a duration from 1s to 720h"
 	Deadline metav1.Duration `json:"deadline,omitzero"`
 
-	// retries is how often the Job may start another pod after one that failed or was disrupted: the Job's backoffLimit.
-	// Default: 0. At most 20.
+	// retries is how often the Job may start another pod after one that failed or was disrupted, of all indexes together: the Job's
+	// backoffLimit. With backoffLimitPerIndex in the template, that is the limit, and retries must be 0. Default: 0. At most 20.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0

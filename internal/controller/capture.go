@@ -44,6 +44,8 @@ type capture struct {
 	mu sync.Mutex
 	// failing has, by task, since when the log of which pod could not be read.
 	failing map[client.ObjectKey]failure
+	// gathered has, by task, the logs of a Job of several pods as long as some of them are missing.
+	gathered map[client.ObjectKey]*gathering
 }
 
 type failure struct {
@@ -66,19 +68,27 @@ func (c *capture) read(ctx context.Context, o *task.Observation, v task.Verdict)
 		if c.linked {
 			output.URI = job.LogURI(of.Name, 0)
 		}
-	case apierrors.IsNotFound(err):
-		output.Unavailable = "its pod is gone"
 	default:
-		failingFor := c.clock.Since(c.failingSince(of, v.Pod.UID))
-		if failingFor < patience {
-			again := min(max(failingFor/2, 200*time.Millisecond), 5*time.Second)
-			return &notYetError{after: again, err: fmt.Errorf("read the log: %w", err)}
+		if output, err = c.without(err, c.failingSince(of, v.Pod.UID)); err != nil {
+			return err
 		}
-		output.Unavailable = "its node did not hand out the log"
 	}
 	c.forget(of)
 	o.Output = &output
 	return nil
+}
+
+// without is what stands in for a log that could not be read: an error as long as it may be worth trying again, then words.
+func (c *capture) without(err error, failingSince time.Time) (job.Output, error) {
+	if apierrors.IsNotFound(err) {
+		return job.Output{Unavailable: "its pod is gone"}, nil
+	}
+	failingFor := c.clock.Since(failingSince)
+	if failingFor < patience {
+		again := min(max(failingFor/2, 200*time.Millisecond), 5*time.Second)
+		return job.Output{}, &notYetError{after: again, err: fmt.Errorf("read the log: %w", err)}
+	}
+	return job.Output{Unavailable: "its node did not hand out the log"}, nil
 }
 
 // addErrors adds the end of stderr, which the end of a long log may not show. Most clusters cannot tell it apart; then the log
@@ -107,9 +117,10 @@ func (c *capture) failingSince(of client.ObjectKey, pod types.UID) time.Time {
 	return now
 }
 
-// forget drops what is known of a task's log.
+// forget drops what is known of a task's logs.
 func (c *capture) forget(of client.ObjectKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.failing, of)
+	delete(c.gathered, of)
 }

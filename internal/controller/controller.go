@@ -145,6 +145,8 @@ func (c *taskController) act(ctx context.Context, o *task.Observation, v task.Ve
 		return c.launch(ctx, o)
 	case task.NextOutput:
 		return c.capture.read(ctx, o, v)
+	case task.NextOutputs:
+		return c.capture.readAll(ctx, o, v)
 	case task.NextStop:
 		return c.stop(ctx, o)
 	}

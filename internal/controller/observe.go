@@ -24,7 +24,7 @@ func (c *taskController) observe(ctx context.Context, t *v1alpha1.MCPTask) (task
 	}
 	switch {
 	case o.Job != nil || t.Status.Job != nil:
-		return o, getPods(ctx, c.client, &o, client.MatchingFields{byTask: t.Name})
+		return o, c.getPods(ctx, &o)
 	case t.Status.State.Terminal():
 		return o, nil
 	default:
@@ -56,12 +56,31 @@ func (c *taskController) readJob(ctx context.Context, o *task.Observation) error
 	if err := getJob(ctx, c.live, o); err != nil {
 		return err
 	}
-	if err := getPods(ctx, c.live, o, client.MatchingLabels{v1alpha1.LabelTask: o.Task.Name}); err != nil {
-		return err
+	var pods []corev1.Pod
+	// Each of a thousand pods may have the call's arguments among its annotations; they are not kept, as in the cache.
+	page := client.Limit(podsPerPage)
+	for next := ""; ; {
+		var list corev1.PodList
+		err := c.live.List(ctx, &list, client.InNamespace(o.Task.Namespace), client.MatchingLabels{v1alpha1.LabelTask: o.Task.Name},
+			page, client.Continue(next))
+		if err != nil {
+			return fmt.Errorf("read the pods: %w", err)
+		}
+		for i := range list.Items {
+			slimPod(&list.Items[i])
+		}
+		pods = append(pods, list.Items...)
+		if next = list.Continue; next == "" {
+			break
+		}
 	}
+	ownPods(o, pods)
 	o.FreshJob = true
 	return nil
 }
+
+// podsPerPage is how many pods are read past the cache at a time.
+const podsPerPage = 100
 
 // readEvents reads the events about an object. They are not cached: there are too many of them, and they are rarely needed.
 func (c *taskController) readEvents(ctx context.Context, o *task.Observation, about types.UID) error {
@@ -88,19 +107,25 @@ func getJob(ctx context.Context, r client.Reader, o *task.Observation) error {
 	return nil
 }
 
-// getPods finds the pods of the task's Job.
-func getPods(ctx context.Context, r client.Reader, o *task.Observation, match client.ListOption) error {
+// getPods finds the pods of the task's Job in the cache.
+func (c *taskController) getPods(ctx context.Context, o *task.Observation) error {
 	var list corev1.PodList
-	if err := r.List(ctx, &list, client.InNamespace(o.Task.Namespace), match); err != nil {
+	match := client.MatchingFields{byTask: o.Task.Name}
+	if err := c.client.List(ctx, &list, client.InNamespace(o.Task.Namespace), match); err != nil {
 		return fmt.Errorf("read the pods: %w", err)
 	}
+	ownPods(o, list.Items)
+	return nil
+}
+
+// ownPods puts those pods into the observation that the task's Job owns.
+func ownPods(o *task.Observation, pods []corev1.Pod) {
 	o.Pods = nil
-	for i := range list.Items {
-		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && owner.UID == jobUID(o) {
-			o.Pods = append(o.Pods, list.Items[i])
+	for i := range pods {
+		if owner := metav1.GetControllerOf(&pods[i]); owner != nil && owner.UID == jobUID(o) {
+			o.Pods = append(o.Pods, pods[i])
 		}
 	}
-	return nil
 }
 
 func jobUID(o *task.Observation) types.UID {

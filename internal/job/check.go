@@ -127,7 +127,11 @@ func checkSchemas(tool *v1alpha1.MCPTool) (*schema.Schema, []variable, error) {
 		return nil, nil, invalid("inputSchema", err.Error())
 	}
 	if output := OutputSchema(tool); output != nil {
-		if _, err := schema.Compile(output); err != nil {
+		compiled, err := schema.Compile(output)
+		if err == nil {
+			err = checkJoinedOutput(tool, compiled)
+		}
+		if err != nil {
 			return nil, nil, invalid("outputSchema", err.Error())
 		}
 	}

@@ -89,6 +89,12 @@ func TestCheckTemplate(t *testing.T) {
 			p.Spec.HostNetwork, p.Spec.ServiceAccountName, p.Spec.NodeName = true, "builder", "node-1"
 		}), ""},
 		{"failure policy", job(func(s *batchv1.JobSpec) { s.PodFailurePolicy = &batchv1.PodFailurePolicy{} }), ""},
+		{"parallel", job(func(s *batchv1.JobSpec) { s.Parallelism, s.Completions = ptr(int32(3)), ptr(int32(1000)) }), ""},
+		{"work queue", job(func(s *batchv1.JobSpec) { s.Parallelism = ptr(int32(3)) }), ""},
+		{"indexed", job(func(s *batchv1.JobSpec) {
+			s.CompletionMode, s.Completions, s.SuccessPolicy = ptr(batchv1.IndexedCompletion), ptr(int32(5)), &batchv1.SuccessPolicy{}
+			s.BackoffLimitPerIndex, s.MaxFailedIndexes = ptr(int32(1)), ptr(int32(2))
+		}), ""},
 		{"labels of others",
 			pod(func(p *corev1.PodTemplateSpec) { p.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "q"} }), ""},
 		{"sidecar", pod(func(p *corev1.PodTemplateSpec) {
@@ -96,17 +102,14 @@ func TestCheckTemplate(t *testing.T) {
 		}), ""},
 
 		{"long name", aTool().change(func(tool *v1alpha1.MCPTool) { tool.Name = strings.Repeat("x", 64) }), "metadata.name: Too long"},
-		{"parallel", job(func(s *batchv1.JobSpec) { s.Parallelism = ptr(int32(3)) }),
-			"spec.jobTemplate.spec.parallelism: Forbidden: Jobs with several pods are not supported yet"},
-		{"no parallelism", job(func(s *batchv1.JobSpec) { s.Parallelism = ptr(int32(0)) }), "parallelism"},
-		{"completions", job(func(s *batchv1.JobSpec) { s.Completions = ptr(int32(5)) }),
-			"completions: Forbidden: Jobs with several pods"},
-		{"indexed", job(func(s *batchv1.JobSpec) { s.CompletionMode = ptr(batchv1.IndexedCompletion) }),
-			"completionMode: Forbidden: Jobs with several pods"},
-		{"success policy", job(func(s *batchv1.JobSpec) { s.SuccessPolicy = &batchv1.SuccessPolicy{} }), "successPolicy: Forbidden"},
-		{"limit per index", job(func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex = ptr(int32(1)) }),
-			"backoffLimitPerIndex: Forbidden"},
-		{"failed indexes", job(func(s *batchv1.JobSpec) { s.MaxFailedIndexes = ptr(int32(1)) }), "maxFailedIndexes: Forbidden"},
+		{"no parallelism", job(func(s *batchv1.JobSpec) { s.Parallelism = ptr(int32(0)) }),
+			"spec.jobTemplate.spec.parallelism: Invalid value: 0: a Job without parallelism never starts a pod"},
+		{"too many completions", job(func(s *batchv1.JobSpec) { s.Completions = ptr(int32(1001)) }),
+			"spec.jobTemplate.spec.completions: Invalid value: 1001: at most 1000"},
+		{"too many workers", job(func(s *batchv1.JobSpec) { s.Parallelism = ptr(int32(1001)) }), "parallelism: Invalid value: 1001"},
+		{"two words on retries", job(func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex = ptr(int32(1)) }).
+			change(func(tool *v1alpha1.MCPTool) { tool.Spec.Execution.Retries = 1 }),
+			"spec.execution.retries: Forbidden: the template's backoffLimitPerIndex says how often each index is retried"},
 		{"B38 suspended until a queue resumes it", job(func(s *batchv1.JobSpec) { s.Suspend = ptr(true) }), ""},
 		{"managed by others", job(func(s *batchv1.JobSpec) { s.ManagedBy = ptr("kueue.x-k8s.io/multikueue") }), "managedBy: Forbidden"},
 		{"manual selector", job(func(s *batchv1.JobSpec) { s.ManualSelector = ptr(true) }), "manualSelector: Forbidden"},

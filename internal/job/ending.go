@@ -101,6 +101,22 @@ func (e Ending) account(execution v1alpha1.Execution) (reason, sentence string) 
 	}
 }
 
+// fate says, as the end of a sentence about one pod of several, how it ended.
+func (e Ending) fate(execution v1alpha1.Execution) string {
+	switch {
+	case e.DeadlineExceeded:
+		return "was stopped because it ran longer than the deadline of " + DurationText(execution.Deadline.Duration)
+	case e.OOMKilled && e.ExitCode == 0:
+		return "exited with code 0, but a process of it was killed because memory ran out"
+	case e.OOMKilled:
+		return "was killed because it ran out of memory"
+	case e.ExitCode == 0 && e.Signal != 0:
+		return fmt.Sprintf("was ended by signal %d%s", e.Signal, e.signal())
+	default:
+		return fmt.Sprintf("exited with code %d%s", e.ExitCode, e.signal())
+	}
+}
+
 var signals = map[int32]string{
 	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV",
 	13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",

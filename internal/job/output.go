@@ -112,6 +112,17 @@ func (t tail) cut(budget int, cost func(r rune, size int) int) tail {
 	return t.skip(start)
 }
 
+// cost is what all of t takes of a budget.
+func (t tail) cost(cost func(r rune, size int) int) int {
+	total := 0
+	for data := t.data; len(data) > 0; {
+		r, size := utf8.DecodeRune(data)
+		total += cost(r, size)
+		data = data[size:]
+	}
+	return total
+}
+
 // skip is t without its first n bytes.
 func (t tail) skip(n int) tail {
 	t.data, t.lost = t.data[n:], t.lost+int64(n)

@@ -92,8 +92,22 @@ func (a answer) text() tail {
 	return a.log()
 }
 
+// anyText is the text of a tool that failed: where it left none in the one place, the other helps out.
+func (a answer) anyText() tail {
+	text := a.text()
+	switch {
+	case len(text.data) > 0:
+		return text
+	case a.fromMessage():
+		return a.log()
+	default:
+		return messageTail(a.ending)
+	}
+}
+
 func (a answer) log() tail { return logTail(a.out, a.limit()) }
 
+// limit is how many bytes of the output the result has at most.
 func (a answer) limit() int64 {
 	if limit := a.source.Limit.Value(); limit > 0 {
 		return limit
@@ -136,14 +150,7 @@ func (a answer) reported(r toolResult) Result {
 
 // failure is the result of a tool that did not succeed, or not as its outputSchema asks. The sentence says so.
 func (a answer) failure(reason, sentence string) Result {
-	text := a.text()
-	if len(text.data) == 0 {
-		if a.fromMessage() {
-			text = a.log()
-		} else {
-			text = messageTail(a.ending)
-		}
-	}
+	text := a.anyText()
 	if r, ok := text.toolResult(); ok && reason != v1alpha1.ReasonInvalidOutput {
 		// Nobody asks whether an error fits the outputSchema, so it must not look as if it did.
 		r.IsError, r.StructuredContent = true, nil

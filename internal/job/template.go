@@ -29,6 +29,7 @@ func checkTemplate(tool *v1alpha1.MCPTool, at *field.Path) field.ErrorList {
 	all = append(all, checkMeta(&pod.ObjectMeta, spec.Child("template", "metadata"))...)
 	all = append(all, checkJobSpec(&template.Spec, spec)...)
 	all = append(all, checkPodSpec(&pod.Spec, spec.Child("template", "spec"))...)
+	all = append(all, checkRetries(tool)...)
 	return append(all, checkMain(tool)...)
 }
 
@@ -65,19 +66,12 @@ func checkMeta(meta *metav1.ObjectMeta, at *field.Path) field.ErrorList {
 }
 
 func checkJobSpec(spec *batchv1.JobSpec, at *field.Path) field.ErrorList {
-	var all field.ErrorList
+	all := checkPods(spec, at)
 	forbid := func(set bool, name, why string) {
 		if set {
 			all = append(all, field.Forbidden(at.Child(name), why))
 		}
 	}
-	const onePod = "Jobs with several pods are not supported yet"
-	forbid(spec.Parallelism != nil && *spec.Parallelism != 1, "parallelism", onePod)
-	forbid(spec.Completions != nil && *spec.Completions != 1, "completions", onePod)
-	forbid(spec.CompletionMode != nil && *spec.CompletionMode != batchv1.NonIndexedCompletion, "completionMode", onePod)
-	forbid(spec.SuccessPolicy != nil, "successPolicy", onePod)
-	forbid(spec.BackoffLimitPerIndex != nil, "backoffLimitPerIndex", onePod)
-	forbid(spec.MaxFailedIndexes != nil, "maxFailedIndexes", onePod)
 	forbid(spec.ManagedBy != nil && *spec.ManagedBy != batchv1.JobControllerName, "managedBy",
 		"Jobs of other controllers are not supported")
 	forbid(spec.ManualSelector != nil && *spec.ManualSelector, "manualSelector", "the Job must select its pods by itself")

@@ -1,6 +1,10 @@
 package task
 
-import "github.com/mcptasks/mcptasks/api/v1alpha1"
+import (
+	"slices"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+)
 
 // Rule is one way in which what is seen leads to a state: one row of docs/reference/states.md.
 type Rule struct {
@@ -8,6 +12,8 @@ type Rule struct {
 	Name string
 	// Seen says, for the docs, what has to be seen.
 	Seen string
+	// Pods says which Jobs the rule is about; empty: all, and tasks that have none yet.
+	Pods Pods
 	// State is the state that the rule leads to; empty where it leaves the state as it is.
 	State v1alpha1.TaskState
 	// Reasons are the reasons that the rule may give.
@@ -19,15 +25,29 @@ type Rule struct {
 	speak func(f *facts) *Verdict
 }
 
+// Pods tells Jobs with several pods from the others.
+type Pods string
+
+const (
+	// OnePod: the Job has one pod at a time, and further ones only as retries.
+	OnePod Pods = "one"
+	// SeveralPods: the Job is the work of several pods (job.Several).
+	SeveralPods Pods = "several"
+)
+
 // Rules are all rules in the order in which they are asked; the first that speaks decides.
 var Rules = concat(
-	recordRules, questionRules, launchRules, lossRules, outcomeRules, stopRules, remainsRules, queueRules, startRules, runRules,
+	recordRules, questionRules, launchRules, severalEndRules, about(OnePod, lossRules), about(OnePod, outcomeRules), stopRules,
+	about(OnePod, remainsRules), queueRules, startRules, severalRunRules, about(OnePod, runRules),
 )
 
 // Decide says what follows from an observation. It always has an answer, and never one that would change a finished task.
 func Decide(o Observation) Verdict {
 	f := look(o)
 	for i := range Rules {
+		if !Rules[i].isAbout(f) {
+			continue
+		}
 		if v := Rules[i].speak(f); v != nil {
 			v.Rule = Rules[i].Name
 			v.Message = clip(v.Message, maxMessage)
@@ -53,6 +73,26 @@ var recordRules = []Rule{{
 		return &Verdict{State: s.State, Reason: s.Reason, Message: s.Message, Result: s.Result, Error: s.Error}
 	},
 }}
+
+// isAbout reports whether a rule is about the task's Job.
+func (r *Rule) isAbout(f *facts) bool {
+	switch r.Pods {
+	case OnePod:
+		return f.several == nil
+	case SeveralPods:
+		return f.several != nil
+	}
+	return true
+}
+
+// about is rules that are only about some Jobs.
+func about(pods Pods, rules []Rule) []Rule {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		rules[i].Pods = pods
+	}
+	return rules
+}
 
 func concat(groups ...[]Rule) []Rule {
 	var all []Rule

@@ -531,7 +531,7 @@ func podDeadline(start int, seconds int64) func(p *corev1.Pod) {
 
 func TestDecide(t *testing.T) {
 	spoke := map[string]bool{}
-	for _, s := range slices.Concat(situations, questionSituations) {
+	for _, s := range slices.Concat(situations, questionSituations, severalSituations) {
 		t.Run(s.name, func(t *testing.T) {
 			v := Decide(s.seen.Observation)
 			spoke[v.Rule] = true

@@ -23,6 +23,8 @@ type facts struct {
 	last *attempt
 	// startedAt is when the main container first began to run, on the record or in a pod; zero: not yet.
 	startedAt time.Time
+	// several is what is seen of a Job with several pods; nil for all other Jobs.
+	several *several
 	// launched: the task's Job exists, or existed.
 	launched bool
 	// complete: the Job controller says that the Job succeeded.
@@ -73,6 +75,9 @@ func look(o Observation) *facts {
 		if f.last == nil || !f.last.succeeded() {
 			f.last = a
 		}
+	}
+	if f.isSeveral() {
+		f.several = f.readSeveral()
 	}
 	return f
 }

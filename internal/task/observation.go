@@ -50,6 +50,8 @@ type Observation struct {
 	Stopped bool
 	// Output is what the main container left in its log; nil: not read.
 	Output *job.Output
+	// Outputs is the same of the pods of a Job with several, by their UIDs; nil: not read.
+	Outputs map[types.UID]job.Output
 }
 
 // Refusal is a final No to a task's Job.
@@ -78,6 +80,8 @@ const (
 	NextLaunch Next = "Launch"
 	// NextOutput: read the log of Verdict.Pod.
 	NextOutput Next = "Output"
+	// NextOutputs: read the logs of Verdict.Pods.
+	NextOutputs Next = "Outputs"
 	// NextStop: delete the Job, and its pods with it.
 	NextStop Next = "Stop"
 )
@@ -118,6 +122,8 @@ type Verdict struct {
 	Pod       *corev1.Pod
 	Container string
 	Errors    bool
+	// Pods and Container say whose logs are wanted, with NextOutputs.
+	Pods []*corev1.Pod
 
 	// Passing: the state is one that healthy tasks go through within seconds. It isn't worth a write of its own.
 	Passing bool

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/job"
@@ -16,6 +17,7 @@ import (
 // world is a cluster in which anything may happen at any time, and a controller that sees it late.
 type world struct {
 	*scene
+	stories
 	rng      *rand.Rand
 	second   int // the time, in seconds after t0
 	version  int // of the task, counted up by each write
@@ -23,6 +25,14 @@ type world struct {
 	ends     int // writes of a terminal state
 	history  []string
 }
+
+// stories are a kind of stories.
+type stories struct {
+	name    string
+	several bool // about Jobs with several pods
+}
+
+var allStories = []stories{{name: "one pod"}, {name: "several pods", several: true}}
 
 func (w *world) log(format string, args ...any) {
 	w.history = append(w.history, fmt.Sprintf("%4ds ", w.second)+fmt.Sprintf(format, args...))
@@ -46,7 +56,7 @@ func (w *world) happen() {
 		}},
 		{"a pod is created", func() {
 			if w.Job != nil && (w.Job.DeletionTimestamp == nil) {
-				w.pod(w.second)
+				w.newPod()
 			}
 		}},
 		{"the pod gets a node", w.onLast(onNode)},
@@ -100,17 +110,65 @@ func (w *world) happen() {
 		}},
 		{"the tool is gone", func() { w.Tool = nil }},
 	}
+	if w.several() {
+		things = append(things, []struct {
+			what string
+			do   func()
+		}{
+			{"enough pods have succeeded", func() { w.jobEnds(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy) }},
+			{"the Job is about to fail", func() { w.jobEnds(batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded) }},
+			{"the Job ran too long", func() { w.jobEnds(batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded) }},
+			{"the Job counts", func() { w.counted(1, 1, "1") }},
+			{"a pod is gone", func() { w.Pods = w.Pods[:max(len(w.Pods)-1, 0)] }},
+		}...)
+	}
 	thing := things[w.rng.IntN(len(things))]
 	thing.do()
 	w.log("%s", thing.what)
 }
 
+// onLast does something to the pod that was created last, or to any of several.
 func (w *world) onLast(step func(p *corev1.Pod)) func() {
 	return func() {
-		if n := len(w.Pods); n > 0 {
+		n := len(w.Pods)
+		switch {
+		case n > 0 && w.several():
+			step(&w.Pods[w.rng.IntN(n)])
+		case n > 0:
 			step(&w.Pods[n-1])
 		}
 	}
+}
+
+// several: the Job has several pods.
+func (w *world) several() bool { return w.Job != nil && job.Several(&w.Job.Spec) }
+
+func (w *world) newPod() {
+	if w.several() {
+		w.index(w.rng.IntN(3), w.second)
+		return
+	}
+	w.pod(w.second)
+}
+
+// vary makes the Job one of the kinds that there are.
+func (w *world) vary(s *scene) {
+	if w.rng.IntN(2) == 0 {
+		s.retries(2)
+	}
+	if !w.stories.several {
+		return
+	}
+	two := int32(2)
+	switch w.rng.IntN(4) {
+	case 0:
+		s.parallel(nil, 2)
+	case 1:
+		s.parallel(&two, 2)
+	default:
+		s.indexed(3, 2)
+	}
+	s.Job.Spec.BackoffLimitPerIndex = s.Job.Spec.BackoffLimit
 }
 
 func (w *world) jobEnds(condition batchv1.JobConditionType, reason string) {
@@ -125,7 +183,7 @@ func (w *world) look(t *testing.T, past Observation, pastVersion int) {
 	if w.chance(30) {
 		o, version = past, pastVersion
 	}
-	o.Now, o.FreshTask, o.FreshJob, o.Events, o.Output = w.Now, false, false, nil, nil
+	o.Now, o.FreshTask, o.FreshJob, o.Events, o.Output, o.Outputs = w.Now, false, false, nil, nil, nil
 	o.Plan, o.PlanProblem = nil, ""
 	asked := map[Next]bool{}
 	v := Decide(o)
@@ -165,6 +223,11 @@ func (w *world) act(t *testing.T, o *Observation, v Verdict, version int) int {
 		o.Events = []corev1.Event{}
 	case NextOutput:
 		o.Output = &job.Output{Data: []byte("output")}
+	case NextOutputs:
+		o.Outputs = map[types.UID]job.Output{}
+		for _, pod := range v.Pods {
+			o.Outputs[pod.UID] = job.Output{Data: []byte("output")}
+		}
 	case NextStop:
 		o.Stopped = true
 		if w.Job != nil {
@@ -196,13 +259,10 @@ func (w *world) launch(o *Observation) {
 			s := newScene().job()
 			w.Job = s.Job
 			w.Job.CreationTimestamp = metav1.NewTime(w.Now)
-			if w.rng.IntN(2) == 0 {
-				two := int32(2)
-				w.Job.Spec.BackoffLimit = &two
-			}
 			if w.chance(30) {
 				w.policy(failOn(3), ignoreDisruptions)
 			}
+			w.vary(s)
 		}
 		o.Job = w.Job.DeepCopy()
 	}
@@ -226,10 +286,16 @@ func (w *world) snapshot() Observation {
 // task ends at most once, stays as it ended, has a result exactly if it is completed and an error exactly if it failed, and what
 // is known of a Job never leads to another one.
 func TestAnythingMayHappen(t *testing.T) {
-	const stories, steps = 3000, 40
+	for _, kind := range allStories {
+		t.Run(kind.name, func(t *testing.T) { anythingMayHappen(t, kind) })
+	}
+}
+
+func anythingMayHappen(t *testing.T, kind stories) {
+	const count, steps = 3000, 40
 	ended := map[v1alpha1.TaskState]int{}
-	for seed := range uint64(stories) {
-		w := &world{scene: newScene(), rng: rand.New(rand.NewPCG(seed, 1))}
+	for seed := range uint64(count) {
+		w := &world{scene: newScene(), stories: kind, rng: rand.New(rand.NewPCG(seed, 1))}
 		var end v1alpha1.MCPTaskStatus
 		past, pastVersion := w.snapshot(), 0
 		for range steps {
@@ -268,8 +334,8 @@ func TestAnythingMayHappen(t *testing.T) {
 		}
 	}
 	for _, state := range []v1alpha1.TaskState{completed, failed, cancelled} {
-		if ended[state] < stories/100 {
-			t.Errorf("only %d of %d stories end %s: the stories have become too dull", ended[state], stories, state)
+		if ended[state] < count/100 {
+			t.Errorf("only %d of %d stories end %s: the stories have become too dull", ended[state], count, state)
 		}
 	}
 }
@@ -277,14 +343,22 @@ func TestAnythingMayHappen(t *testing.T) {
 // TestEverythingEnds lets the cluster fall silent after a random story: the controller then brings the task to its end by the
 // clock alone, unless a container still runs, which the kubelet ends in its time.
 func TestEverythingEnds(t *testing.T) {
+	for _, kind := range allStories {
+		t.Run(kind.name, func(t *testing.T) { everythingEnds(t, kind) })
+	}
+}
+
+func everythingEnds(t *testing.T, kind stories) {
 	for seed := range uint64(1000) {
-		w := &world{scene: newScene(), rng: rand.New(rand.NewPCG(seed, 2))}
+		w := &world{scene: newScene(), stories: kind, rng: rand.New(rand.NewPCG(seed, 2))}
 		for range 12 {
 			w.happen()
 			w.look(t, w.snapshot(), w.version)
 		}
-		if n := len(w.Pods); n > 0 && !podOver(&w.Pods[n-1]) {
-			exits(0, w.second)(onNodeOnce(&w.Pods[n-1]))
+		for i := range w.Pods {
+			if last := i == len(w.Pods)-1; (last || kind.several) && !podOver(&w.Pods[i]) {
+				exits(0, w.second)(onNodeOnce(&w.Pods[i]))
+			}
 		}
 		w.collectGarbage()
 		for range 60 {

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"cmp"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -22,10 +21,7 @@ var lossRules = []Rule{{
 	Reasons: []string{v1alpha1.ReasonDisrupted},
 	Note:    "Also after a cancel: nobody can say that the work has stopped. No other pod is started.",
 	speak: func(f *facts) *Verdict {
-		if f.last == nil || !f.last.deleting() || f.last.ending != nil || f.last.pod.Spec.NodeName == "" {
-			return nil
-		}
-		if f.Now.Before(f.last.pod.DeletionTimestamp.Add(lostAfter)) {
+		if f.last == nil || !f.last.lost(f.Now) {
 			return nil
 		}
 		return f.failed(v1alpha1.ReasonDisrupted,
@@ -73,8 +69,7 @@ var outcomeRules = []Rule{{
 		if t.Reason != "StartError" && t.Reason != "ContainerCannotRun" {
 			return nil
 		}
-		return f.failed(v1alpha1.ReasonCannotStart,
-			sentence("The container "+f.main+" could not be started", ociPrefix.ReplaceAllString(tidy(t.Message), "")))
+		return f.failed(v1alpha1.ReasonCannotStart, f.cannotRun(f.last))
 	},
 }, {
 	Name:    "oom",
@@ -137,18 +132,11 @@ var remainsRules = []Rule{{
 	Reasons: []string{v1alpha1.ReasonDisrupted},
 	Note:    "Also where the container then exited with 0: it was told to stop before it was done.",
 	speak: func(f *facts) *Verdict {
-		a := f.last
-		if a == nil || f.mayRetry() {
+		if f.last == nil || f.mayRetry() || !f.last.disrupted() {
 			return nil
 		}
-		lost := podOver(a.pod) && a.ending == nil && !a.startedAt().IsZero() ||
-			a.ending != nil && lostContainer(a.status.State.Terminated)
-		stopped := !a.stopAskedAt.IsZero() && a.over()
-		if !lost && !stopped {
-			return nil
-		}
-		cause := cmp.Or(a.stopCause, "its node lost it")
-		return f.failed(v1alpha1.ReasonDisrupted, "Stopped before it was done: "+cause+". The work may have had effects.")
+		return f.failed(v1alpha1.ReasonDisrupted,
+			"Stopped before it was done: "+f.last.disruptionCause()+". The work may have had effects.")
 	},
 }, {
 	Name:    "outcome-unknown",
@@ -166,6 +154,12 @@ var remainsRules = []Rule{{
 		return f.outcomeUnknown()
 	},
 }}
+
+// cannotRun says why the program of an attempt's main container could not be started.
+func (f *facts) cannotRun(a *attempt) string {
+	return sentence("The container "+f.main+" could not be started",
+		ociPrefix.ReplaceAllString(tidy(a.status.State.Terminated.Message), ""))
+}
 
 // overDeadline: the kubelet, or the Job controller where somebody gave the Job a deadline too, stops the work because it ran too
 // long. A container that had ended by then is not meant.

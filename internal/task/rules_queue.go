@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -63,6 +64,9 @@ func (f *facts) suspended() bool {
 
 // queued: the Job is suspended, and there is no pod whose end has to be waited for.
 func (f *facts) queued() bool {
+	if f.several != nil {
+		return f.suspended() && !slices.ContainsFunc(f.attempts, func(a attempt) bool { return !a.over() })
+	}
 	return f.suspended() && (f.last == nil || f.awaitsRetry())
 }
 
@@ -84,7 +88,9 @@ func (f *facts) inQueue() *waiting {
 // latest of the times that are known.
 func (f *facts) queuedSince() time.Time {
 	since := f.begun()
-	if f.last != nil {
+	if f.several != nil {
+		since = later(since, f.several.since)
+	} else if f.last != nil {
 		since = later(since, f.last.overAt())
 	}
 	for _, c := range f.Job.Status.Conditions {

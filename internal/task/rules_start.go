@@ -23,6 +23,7 @@ const (
 // startRules speak while the Job is there and its main container does not run.
 var startRules = []Rule{{
 	Name:    "retrying",
+	Pods:    OnePod,
 	Seen:    "an attempt failed or was disrupted, and the Job controller will start another",
 	State:   v1alpha1.StateWorking,
 	Reasons: []string{v1alpha1.ReasonStarting},
@@ -68,6 +69,7 @@ var startRules = []Rule{{
 	},
 }, {
 	Name:    "never-ran",
+	Pods:    OnePod,
 	Seen:    "the pod failed before its main container ran: an init container failed, or the node refused the pod",
 	State:   v1alpha1.StateFailed,
 	Reasons: []string{v1alpha1.ReasonCannotStart, v1alpha1.ReasonImagePullFailed},
@@ -94,11 +96,16 @@ var startRules = []Rule{{
 		if v := f.askEvents(w); v != nil {
 			return v
 		}
-		return f.failed(w.reason, fmt.Sprintf("It did not start within %s. %s",
-			job.DurationText(f.Task.Spec.Execution.StartupDeadline.Duration), w.message))
+		what := "It"
+		if f.several != nil && !f.startedAt.IsZero() {
+			what = f.several.tally() + "; the next pod"
+		}
+		return f.failed(w.reason, fmt.Sprintf("%s did not start within %s. %s",
+			what, job.DurationText(f.Task.Spec.Execution.StartupDeadline.Duration), w.message))
 	},
 }, {
 	Name:    "pod-gone",
+	Pods:    OnePod,
 	Seen:    "the pod is gone, and the Job controller has not said yet what follows",
 	State:   v1alpha1.StateWorking,
 	Reasons: []string{v1alpha1.ReasonStarting},
@@ -166,7 +173,11 @@ var runRules = []Rule{{
 
 // startingUp is working, with what the Job waits for as its message.
 func (f *facts) startingUp(reason string) *Verdict {
-	return f.waitFor(reason, f.waiting(), f.startBy())
+	v := f.waitFor(reason, f.waiting(), f.startBy())
+	if f.several != nil && !f.startedAt.IsZero() && v.Next == NextNothing {
+		v.Message = f.several.tally() + ". " + v.Message
+	}
+	return f.paced(v)
 }
 
 // waitFor is working, with what is waited for as its message, until a deadline.
@@ -202,6 +213,9 @@ func (f *facts) startBy() time.Time {
 	switch {
 	case f.Job == nil:
 		return f.createBy()
+	case f.several != nil:
+		// As long as a pod runs, those that wait for its room are not late.
+		return f.several.since.Add(retryDelay(int32(f.several.failed)) + limit)
 	case f.awaitsRetry():
 		return later(f.begun(), f.last.overAt()).Add(retryDelay(f.failures()) + limit)
 	case f.last != nil:
@@ -252,6 +266,9 @@ func (f *facts) awaitsRetry() bool {
 
 // untilLost is how long it takes until a pod that is being deleted counts as lost with its node.
 func (f *facts) untilLost() time.Duration {
+	if f.several != nil {
+		return f.severalUntilLost()
+	}
 	if f.last == nil || !f.last.deleting() {
 		return 0
 	}

@@ -33,8 +33,12 @@ as 'statusMessage'.
 do not count; where they go on after the main container has ended, they are ended 30 seconds later by 'activeDeadlineSeconds' of
 the Job. What the cache of the controller does not have is read from the API server before it is believed to be missing.
 
-| rule | what is seen | state | reason | remarks |
-|---|---|---|---|---|
+A Job may be the work of several pods: an Indexed Job, one with more than one completion, or a work queue with more than one
+worker. It ends when Kubernetes says that the Job is Complete or Failed; any other ends as soon as its main container has. The
+column "pods" says where a rule is about the one kind only.
+
+| rule | pods | what is seen | state | reason | remarks |
+|---|---|---|---|---|---|
 `
 
 // TestStatesPage holds the table in the docs and the rules in the code together.
@@ -51,7 +55,7 @@ func TestStatesPage(t *testing.T) {
 		if state == "" {
 			state = "unchanged"
 		}
-		fmt.Fprintf(&want, "| %s | %s | %s | %s | %s |\n", r.Name, r.Seen, state, strings.Join(r.Reasons, ", "), r.Note)
+		fmt.Fprintf(&want, "| %s | %s | %s | %s | %s | %s |\n", r.Name, r.Pods, r.Seen, state, strings.Join(r.Reasons, ", "), r.Note)
 	}
 	if *update {
 		if err := os.WriteFile(statesPage, want.Bytes(), 0o644); err != nil {

@@ -33,6 +33,8 @@ func (f *facts) waiting() *waiting {
 	switch {
 	case f.Job == nil:
 		return nil
+	case f.several != nil:
+		return f.severalWaiting()
 	case f.last == nil:
 		return f.waitingForPod(f.Job.CreationTimestamp.Time)
 	case f.awaitsRetry():
@@ -40,8 +42,13 @@ func (f *facts) waiting() *waiting {
 	case f.last.running(), f.last.ending != nil, f.last.deleting():
 		return nil
 	}
-	w := waitingPod(f.last.pod, f.main)
-	w.since = f.last.pod.CreationTimestamp.Time
+	return f.waitingAttempt(f.last)
+}
+
+// waitingAttempt is what the pod of an attempt waits for.
+func (f *facts) waitingAttempt(a *attempt) *waiting {
+	w := waitingPod(a.pod, f.main)
+	w.since = a.pod.CreationTimestamp.Time
 	if w.inEvents != "" {
 		if e := lastEvent(f.Events, podTrouble); e != nil {
 			w.message = mountMessage(e)
@@ -55,9 +62,12 @@ func (f *facts) waiting() *waiting {
 // podTrouble are the reasons of a pod's events that say why its containers are not created.
 var podTrouble = []string{"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"}
 
+// waitingForPods is said where nobody says more.
+const waitingForPods = "Waiting for a pod."
+
 // waitingForPod is what a Job without a pod waits for. Its status does not say that; the events of the Job controller do.
 func (f *facts) waitingForPod(since time.Time) *waiting {
-	w := &waiting{reason: v1alpha1.ReasonCannotStart, message: "Waiting for a pod.", since: since, inEvents: f.Job.UID}
+	w := &waiting{reason: v1alpha1.ReasonCannotStart, message: waitingForPods, since: since, inEvents: f.Job.UID}
 	e := lastEvent(f.Events, []string{"FailedCreate", "SuccessfulCreate"})
 	if e == nil || e.Reason != "FailedCreate" {
 		return w
