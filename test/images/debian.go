@@ -2,7 +2,6 @@ package images
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"debug/elf"
@@ -23,7 +22,8 @@ import (
 type debian struct {
 	// packages are those that apt is asked for.
 	packages []string
-	// programs are taken with the shared libraries that they are linked with.
+	// programs, and libraries that programs load by name, are taken with the shared libraries that they are linked with. They may be
+	// patterns.
 	programs []string
 	// trees are files and directories, with all below, that are taken as they are. They may be patterns.
 	trees []string
@@ -150,24 +150,39 @@ func (d *debian) contents(files string) ([]string, error) {
 		args = append(args, "--symlink", link)
 	}
 	for _, pattern := range d.trees {
-		matches, err := filepath.Glob(filepath.Join(files, pattern))
-		if err != nil || len(matches) == 0 {
-			return nil, cmp.Or(err, fmt.Errorf("the packages have no %s", pattern))
+		matches, err := find(files, pattern)
+		if err != nil {
+			return nil, err
 		}
 		for _, match := range matches {
 			args = append(args, "--file", match+":"+strings.TrimPrefix(match, files))
 		}
 	}
 	l := linker{root: files, found: map[string]string{}}
-	for _, p := range d.programs {
-		if err := l.add(p, filepath.Join(files, p)); err != nil {
+	for _, pattern := range d.programs {
+		matches, err := find(files, pattern)
+		if err != nil {
 			return nil, err
+		}
+		for _, match := range matches {
+			if err := l.add(strings.TrimPrefix(match, files), match); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, at := range slices.Sorted(l.paths()) {
 		args = append(args, "--file", l.found[at]+":"+at)
 	}
 	return args, nil
+}
+
+// find lists the files that a pattern means, at least one.
+func find(files, pattern string) ([]string, error) {
+	matches, err := filepath.Glob(filepath.Join(files, pattern))
+	if err == nil && len(matches) == 0 {
+		err = fmt.Errorf("the packages have no %s", pattern)
+	}
+	return matches, err
 }
 
 // A linker finds the files that programs are loaded with, as ld.so does it.

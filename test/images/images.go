@@ -57,9 +57,10 @@ var (
 	}}
 	// Perl has perl with the modules for big numbers.
 	Perl = Image{Tag: "mcptasks.dev/samples/perl:v1", debian: &debian{
-		packages: []string{"perl"}, programs: []string{"/usr/bin/perl"},
+		packages: []string{"perl", "libmath-bigint-gmp-perl"},
+		programs: []string{"/usr/bin/perl", triplet + "/perl5/5.*/auto/Math/BigInt/GMP/GMP.so"},
 		trees: []string{
-			triplet + "/perl-base", "/usr/share/perl/5.*.*/bi*.pm", "/usr/share/perl/5.*.*/Math", "/usr/share/perl/5.??",
+			triplet + "/perl-base", triplet + "/perl5/5.*/Math", "/usr/share/perl/5.*.*/Math", "/usr/share/perl/5.??",
 		},
 	}}
 )
