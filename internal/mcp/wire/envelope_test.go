@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -87,36 +86,4 @@ func codeOf(err *Error) int {
 		return 0
 	}
 	return err.Code
-}
-
-// FuzzParse looks for bodies that crash the parser, or that it lets through although they cannot be answered: a reply must be
-// valid JSON with exactly the request's id.
-func FuzzParse(f *testing.F) {
-	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1},"_meta":{}}}`))
-	f.Add([]byte(`{"jsonrpc":"2.0","id":"\u0000","method":"notifications/x","params":{"_meta":{"progressToken":1e3}}}`))
-	f.Add([]byte(`[{"jsonrpc":"2.0"}]`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		request, rpcError := Parse(body)
-		if request == nil {
-			if rpcError == nil {
-				t.Fatal("neither a request nor an error")
-			}
-			return
-		}
-		if rpcError == nil && request.Params.Meta != nil {
-			if _, metaError := ParseMeta(request.Params.Meta); metaError == nil && !HasProtocolVersion(request.Params.Meta) {
-				t.Fatal("a complete _meta without a version")
-			}
-		}
-		reply := EncodeError(request.ID, InvalidParams("x"))
-		var decoded struct {
-			ID json.RawMessage `json:"id"`
-		}
-		if err := json.Unmarshal(reply, &decoded); err != nil {
-			t.Fatalf("the reply is not JSON: %v: %s", err, reply)
-		}
-		if string(decoded.ID) != string(request.ID) {
-			t.Fatalf("the reply has id %s, the request %s", decoded.ID, request.ID)
-		}
-	})
 }

@@ -77,10 +77,13 @@ func CheckName(header http.Header, field, want string, lenient bool) *Error {
 // decodeHeaderValue undoes SEP-2243's encoding of a header value. Without both markers, which are exactly lower-case, the value
 // is literal. ok is false for bad base64, for bytes that are not UTF-8, and for a literal with characters that need encoding.
 func decodeHeaderValue(raw string) (value string, ok bool) {
+	if !isPrintableASCII(raw) { // among others line ends, which the base64 decoder would skip
+		return "", false
+	}
 	encoded, hasPrefix := strings.CutPrefix(raw, base64Prefix)
 	encoded, hasSuffix := strings.CutSuffix(encoded, base64Suffix)
 	if !hasPrefix || !hasSuffix {
-		return raw, isPrintableASCII(raw)
+		return raw, true
 	}
 	decoded, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	if err != nil || !utf8.Valid(decoded) {

@@ -63,18 +63,3 @@ func TestMismatchNamesHeaderAndField_A04(t *testing.T) {
 		t.Errorf("the message repeats too much of what was sent: %d bytes", len(err.Message))
 	}
 }
-
-// FuzzDecodeHeaderValue checks that decoding never fails on what the encoding rules produce, and never crashes on anything else.
-func FuzzDecodeHeaderValue(f *testing.F) {
-	f.Add("greet")
-	f.Add("=?base64?YQ==?=")
-	f.Add("=?base64??=")
-	f.Fuzz(func(t *testing.T, value string) {
-		decodeHeaderValue(value)
-		valid := strings.ToValidUTF8(value, "?")
-		got, ok := decodeHeaderValue(base64Prefix + base64.StdEncoding.EncodeToString([]byte(valid)) + base64Suffix)
-		if !ok || got != valid {
-			t.Fatalf("%q came back as %q, %v", valid, got, ok)
-		}
-	})
-}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/mcptasks/mcptasks/internal/headerparam"
@@ -73,12 +74,14 @@ func sameValue(text string, value json.RawMessage) bool {
 	}
 }
 
-// integer reads a decimal integer, also one written with a fraction of zeros. It takes no exponents: ten characters must not
-// make us compute a number of a million digits.
+// integerFormat is an integer as JSON writes it, also one with a fraction of zeros, and of a reasonable length. It takes no exponents:
+// ten characters must not make us compute a number of a million digits.
+var integerFormat = regexp.MustCompile(`^(-?(?:0|[1-9][0-9]{0,62}))(?:\.0+)?$`)
+
 func integer(text string) (*big.Int, bool) {
-	whole, fraction, _ := strings.Cut(text, ".")
-	if strings.Trim(fraction, "0") != "" || len(whole) > 64 {
+	match := integerFormat.FindStringSubmatch(text)
+	if match == nil {
 		return nil, false
 	}
-	return new(big.Int).SetString(whole, 10)
+	return new(big.Int).SetString(match[1], 10)
 }

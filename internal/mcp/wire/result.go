@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -140,12 +142,15 @@ func TextResult(text string, isError bool) json.RawMessage {
 	return result
 }
 
+// errNull is what encoding/json does not call an error.
+var errNull = errors.New("it is null")
+
 // WithServer returns a CallToolResult that is stored as JSON with the endpoint's name in its _meta. The members' values stay as
 // they are, number by number.
 func WithServer(result json.RawMessage, server Server) (json.RawMessage, error) {
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(result, &members); err != nil {
-		return nil, fmt.Errorf("the stored result is no JSON object: %w", err)
+	if err := json.Unmarshal(result, &members); err != nil || members == nil {
+		return nil, fmt.Errorf("the stored result is no JSON object: %w", cmp.Or(err, errNull))
 	}
 	meta := map[string]json.RawMessage{}
 	if raw, ok := members["_meta"]; ok {
