@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -24,6 +25,7 @@ import (
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/keys"
 	"github.com/mcptasks/mcptasks/internal/mcp/endpoint"
+	"github.com/mcptasks/mcptasks/internal/podlog"
 	"github.com/mcptasks/mcptasks/internal/store"
 	"github.com/mcptasks/mcptasks/internal/version"
 )
@@ -46,6 +48,7 @@ type endpointOptions struct {
 	failuresPerSecond  float64
 	failureBurst       int
 	companionTools     bool
+	serveLogs          bool
 }
 
 func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
@@ -64,6 +67,8 @@ func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
 		"accept tasks/get, tasks/update and tasks/cancel without the header Mcp-Name; a wrong one is always refused")
 	flags.BoolVar(&o.companionTools, "companion-tools", false,
 		"offer the tools task_status and task_cancel, by which clients without the Tasks extension go on with calls that take long")
+	flags.BoolVar(&o.serveLogs, "serve-logs", false,
+		"let callers read the logs of their finished tasks as resources; needs the right to read the logs of pods")
 	flags.Float64Var(&o.requestsPerSecond, "caller-rate", 100,
 		"requests a second that each caller may send to this replica, polls included; 0 for any number")
 	flags.IntVar(&o.burst, "caller-burst", 500, "requests that each caller may send at once after a pause")
@@ -165,10 +170,15 @@ func runEndpoint(ctx context.Context, o endpointOptions) error {
 	if err != nil {
 		return fmt.Errorf("set up the endpoint: %w", err)
 	}
+	clientset, err := kubernetes.NewForConfigAndClient(cfg, mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("set up the endpoint: %w", err)
+	}
 	draining, drain := context.WithCancel(context.WithoutCancel(ctx))
 	defer drain()
 	handler, err := endpoint.NewHandler(draining,
-		endpoint.Cluster{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Health: health},
+		endpoint.Cluster{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Health: health,
+			Logs: podlog.Reader{Pods: clientset.CoreV1()}},
 		endpoint.Options{
 			CatalogNamespace:   o.catalogNamespace,
 			Audience:           o.audience,
@@ -184,6 +194,7 @@ func runEndpoint(ctx context.Context, o endpointOptions) error {
 			FailuresPerSecond:  o.failuresPerSecond,
 			FailureBurst:       o.failureBurst,
 			CompanionTools:     o.companionTools,
+			ServeLogs:          o.serveLogs,
 			Loopback:           listensOnLoopback(o.address),
 			Version:            version.String(),
 		}, metrics.Registry, logger)

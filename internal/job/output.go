@@ -154,6 +154,9 @@ func (t tail) text() string {
 	return b.String()
 }
 
+// Text is what a program wrote as Unicode text, as results have it.
+func Text(data []byte) string { return tail{data: data}.text() }
+
 // toolResult is the CallToolResult that all of the text is; false where it is none, or where some of it is missing.
 func (t tail) toolResult() (toolResult, bool) {
 	if t.lost > 0 || !bytes.HasPrefix(bytes.TrimSpace(t.data), []byte("{")) {

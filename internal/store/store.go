@@ -119,6 +119,28 @@ func (s *Store) Get(ctx context.Context, scope Scope, id string) (*v1alpha1.MCPT
 	return s.withResult(ctx, t)
 }
 
+// Look is Get, but for arguments and result, which may be missing.
+func (s *Store) Look(ctx context.Context, scope Scope, id string) (*v1alpha1.MCPTask, error) {
+	return s.state(ctx, scope, id)
+}
+
+// LookLive is Look by a read of the API server.
+func (s *Store) LookLive(ctx context.Context, scope Scope, id string) (*v1alpha1.MCPTask, error) {
+	if !idFormat.MatchString(id) {
+		return nil, ErrNotFound
+	}
+	t, err := s.read(ctx, types.NamespacedName{Namespace: scope.Namespace, Name: id})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, ErrNotFound
+	case err != nil:
+		return nil, fmt.Errorf("read task %s: %w", id, err)
+	case !scope.owns(t):
+		return nil, ErrNotFound
+	}
+	return t, nil
+}
+
 // state returns the newest known state of the task, possibly without arguments and result.
 func (s *Store) state(ctx context.Context, scope Scope, id string) (*v1alpha1.MCPTask, error) {
 	if !idFormat.MatchString(id) {

@@ -46,6 +46,7 @@ type fixture struct {
 	drain    context.CancelFunc
 	registry *prometheus.Registry
 	log      *logBuffer
+	logs     *podLogs
 }
 
 // textResult is a CallToolResult with one text.
@@ -104,9 +105,9 @@ func newReplicaAt(
 		return health.NewInformer(source, object, 0, toolscache.Indexers{})
 	}, store.CacheOptions().Transform)
 	draining, drain := context.WithCancel(t.Context())
-	f := &fixture{cluster: cluster, drain: drain, registry: prometheus.NewRegistry(), log: &logBuffer{}}
+	f := &fixture{cluster: cluster, drain: drain, registry: prometheus.NewRegistry(), log: &logBuffer{}, logs: &podLogs{}}
 	handler, err := endpoint.NewHandler(draining,
-		endpoint.Cluster{Client: cluster.Live, Live: cluster.Live, Cache: informers, Health: health, Clock: now},
+		endpoint.Cluster{Client: cluster.Live, Live: cluster.Live, Cache: informers, Health: health, Clock: now, Logs: f.logs},
 		options, f.registry, f.log.logger())
 	if err != nil {
 		t.Fatal(err)

@@ -69,6 +69,8 @@ type Options struct {
 	FailureBurst int
 	// CompanionTools offers task_status and task_cancel, for clients without the Tasks extension.
 	CompanionTools bool
+	// ServeLogs lets callers read the logs of their tasks as resources.
+	ServeLogs bool
 	// Version is the version of the program.
 	Version string
 }
@@ -83,6 +85,8 @@ type Cluster struct {
 	Cache cache.Cache
 	// Health is the one that was given to CacheOptions.
 	Health *store.Health
+	// Logs read the logs of pods; needed with Options.ServeLogs.
+	Logs methods.Logs
 	// Clock tells the time. Default: the real one.
 	Clock clock.WithTickerAndDelayedExecution
 }
@@ -153,6 +157,9 @@ func NewHandler(
 	service := methods.New(draining, tools, tasks, states, cluster.now())
 	if options.CompanionTools {
 		service.WithCompanions()
+	}
+	if options.ServeLogs {
+		service.WithLogs(cluster.Logs)
 	}
 	protocol := front.New(front.Config{
 		Methods:      service,

@@ -15,6 +15,8 @@ type method struct {
 	lenient bool
 	// tasks says that the request has to declare the Tasks extension.
 	tasks bool
+	// resources says that the method is there only where resources are offered.
+	resources bool
 	// serve answers a request that has passed all checks but those of its parameters.
 	serve func(*Handler, *exchange)
 }
@@ -29,10 +31,16 @@ var served = map[string]method{
 	wire.MethodUpdateTask: {target: taskID, lenient: true, tasks: true, serve: (*Handler).updateTask},
 	wire.MethodCancelTask: {target: taskID, lenient: true, tasks: true, serve: (*Handler).cancelTask},
 	wire.MethodListen:     {serve: (*Handler).listen},
+
+	wire.MethodListResources:         {resources: true, serve: (*Handler).listResources},
+	wire.MethodListResourceTemplates: {resources: true, serve: (*Handler).listResourceTemplates},
+	wire.MethodReadResource:          {resources: true, target: resourceURI, serve: (*Handler).readResource},
 }
 
 func toolName(p *wire.Params) (string, json.RawMessage) { return "params.name", p.Name }
 func taskID(p *wire.Params) (string, json.RawMessage)   { return "params.taskId", p.TaskID }
+
+func resourceURI(p *wire.Params) (string, json.RawMessage) { return "params.uri", p.URI }
 
 // check makes the checks that all methods have in common. Their order is part of the contract: each is only meaningful once those
 // before it have passed, and a request with several faults gets the same answer from every conforming server.
@@ -53,7 +61,7 @@ func (h *Handler) check(e *exchange) error {
 		return err
 	}
 	method, ok := served[e.request.Method]
-	if !ok {
+	if !ok || method.resources && !h.Methods.HasResources() {
 		return wire.MethodNotFound()
 	}
 	if method.target != nil {
@@ -110,7 +118,8 @@ func isLegacy(header http.Header, request *wire.Request) bool {
 // isLegacyMethod reports whether a method is offered to clients of the handshake eras.
 func isLegacyMethod(name string) bool {
 	switch name {
-	case wire.MethodInitialize, wire.MethodPing, wire.MethodListTools, wire.MethodCallTool:
+	case wire.MethodInitialize, wire.MethodPing, wire.MethodListTools, wire.MethodCallTool,
+		wire.MethodListResources, wire.MethodListResourceTemplates, wire.MethodReadResource:
 		return true
 	default:
 		return false

@@ -144,8 +144,11 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, request *w
 		return
 	}
 	record.Method = request.Method
-	if name, ok := wire.String(request.Params.Name); ok {
-		record.Target = shorten(name)
+	for _, target := range []json.RawMessage{request.Params.Name, request.Params.URI} {
+		if name, ok := wire.String(target); ok {
+			record.Target = shorten(name)
+			break
+		}
 	}
 	legacy := r.Clone(r.Context())
 	legacy.Body = io.NopCloser(bytes.NewReader(body))

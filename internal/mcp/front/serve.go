@@ -10,7 +10,7 @@ import (
 )
 
 func (h *Handler) discover(e *exchange) {
-	h.succeed(e, wire.Discover(h.Server, h.Instructions))
+	h.succeed(e, wire.Discover(h.Server, h.Instructions, h.Methods.HasResources()))
 }
 
 func (h *Handler) listTools(e *exchange) {
@@ -121,6 +121,32 @@ func (h *Handler) updateTask(e *exchange) {
 func (h *Handler) cancelTask(e *exchange) {
 	id, _ := wire.String(e.request.Params.TaskID)
 	h.acknowledge(e, h.Methods.CancelTask(e.r.Context(), e.caller, id))
+}
+
+func (h *Handler) listResources(e *exchange) {
+	if err := h.Methods.ListResources(e.request.Params.Cursor); err != nil {
+		h.fail(e, err)
+		return
+	}
+	h.succeed(e, wire.ListResources(h.Server))
+}
+
+func (h *Handler) listResourceTemplates(e *exchange) {
+	if err := h.Methods.ListResources(e.request.Params.Cursor); err != nil {
+		h.fail(e, err)
+		return
+	}
+	h.succeed(e, wire.ListResourceTemplates(h.Server, h.Methods.ResourceTemplates()))
+}
+
+func (h *Handler) readResource(e *exchange) {
+	uri, _ := wire.String(e.request.Params.URI) // check has seen that it is a string
+	contents, err := h.Methods.ReadResource(e.r.Context(), e.caller, uri)
+	if err != nil {
+		h.fail(e, err)
+		return
+	}
+	h.succeed(e, wire.ReadResource(h.Server, contents))
 }
 
 func (h *Handler) listen(e *exchange) {

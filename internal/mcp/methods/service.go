@@ -20,6 +20,10 @@ type Service struct {
 	draining context.Context
 	// companions are offered beside the catalog's tools; empty where they are switched off.
 	companions []companion
+	// logs are served as resources; nil where they are not.
+	logs Logs
+	// reading has room for as many logs as may be read at a time.
+	reading chan struct{}
 }
 
 // New makes a Service. states seals what clients carry from one round of questions to the next. When draining ends, calls that
@@ -32,6 +36,11 @@ func New(
 
 // WithCompanions offers the companion tools, task_status and task_cancel, too. Call it before the first method.
 func (s *Service) WithCompanions() { s.companions = companions() }
+
+// WithLogs serves the logs of tasks as resources, too. Call it before the first method.
+func (s *Service) WithLogs(logs Logs) {
+	s.logs, s.reading = logs, make(chan struct{}, maxReading)
+}
 
 func scopeOf(caller auth.Caller) store.Scope {
 	return store.Scope{Namespace: caller.Namespace, Owner: caller.Owner()}

@@ -18,7 +18,7 @@ func NewHandler(service *methods.Service, self wire.Server, instructions string,
 		&mcp.ServerOptions{
 			Instructions: instructions,
 			// No Extensions: under these revisions the Tasks extension must not be switched on, so it is not offered either.
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+			Capabilities: capabilities(service),
 		})
 	m := &middleware{service: service, logger: logger}
 	server.AddReceivingMiddleware(m.wrap)
@@ -31,8 +31,16 @@ func NewHandler(service *methods.Service, self wire.Server, instructions string,
 		})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Accel-Buffering", "no")
-		e := &exchange{http: r.Context()}
+		e := &exchange{http: r.Context(), version: r.Header.Get(wire.HeaderVersion)}
 		defer e.note(guard.RecordOf(r.Context()))
 		streamable.ServeHTTP(&ownWords{ResponseWriter: w, exchange: e}, r.WithContext(withExchange(e)))
 	})
+}
+
+func capabilities(service *methods.Service) *mcp.ServerCapabilities {
+	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
+	if service.HasResources() {
+		c.Resources = &mcp.ResourceCapabilities{}
+	}
+	return c
 }

@@ -46,6 +46,9 @@ func (m *middleware) serve(ctx context.Context, method string, request mcp.Reque
 	case *mcp.CallToolParamsRaw:
 		return m.callTool(ctx, request, params)
 	}
+	if result, served, err := m.serveResources(ctx, request); served {
+		return result, err
+	}
 	switch method {
 	case wire.MethodInitialize, wire.MethodPing:
 		return next(ctx, method, request)
@@ -63,12 +66,8 @@ type listToolsResult struct {
 
 func (m *middleware) listTools(ctx context.Context, params *mcp.ListToolsParams) (mcp.Result, error) {
 	var cursor json.RawMessage
-	if params != nil && params.Cursor != "" {
-		encoded, err := json.Marshal(params.Cursor)
-		if err != nil {
-			return nil, err
-		}
-		cursor = encoded
+	if params != nil {
+		cursor = rawCursor(params.Cursor)
 	}
 	tools, next, err := m.service.ListTools(ctx, auth.CallerFrom(ctx), cursor)
 	if err != nil {
@@ -111,7 +110,13 @@ func (m *middleware) callTool(ctx context.Context, request mcp.Request, params *
 	if err != nil {
 		return nil, err
 	}
-	return &callToolResult{stored: outcome.Result}, nil
+	result := outcome.Result
+	if knowsNoLinks(exchangeOf(ctx).version) {
+		if result, err = withoutLinks(result); err != nil {
+			return nil, err
+		}
+	}
+	return &callToolResult{stored: result}, nil
 }
 
 // idempotencyKey reads the key that a call carries in its _meta, as in the modern revision.

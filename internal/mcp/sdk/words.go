@@ -17,6 +17,8 @@ type exchange struct {
 	// http is the context of the HTTP exchange. The SDK cuts methods loose from it, since clients of these eras could come back to a
 	// session; here there are none.
 	http context.Context
+	// version is the protocol revision that the client names in its header; clients of the oldest ones name none.
+	version string
 	// code is that of an error in words of ours; 0: the answer is none.
 	code atomic.Int64
 	// task is the task that the call became.

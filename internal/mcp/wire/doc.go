@@ -51,7 +51,11 @@ const (
 	MethodCancelTask   = "tasks/cancel"
 	MethodGetPrompt    = "prompts/get"
 	MethodReadResource = "resources/read"
-	MethodListen       = "subscriptions/listen"
-	NotifyProgress     = "notifications/progress"
-	notificationSpace  = "notifications/"
+
+	MethodListResources         = "resources/list"
+	MethodListResourceTemplates = "resources/templates/list"
+
+	MethodListen      = "subscriptions/listen"
+	NotifyProgress    = "notifications/progress"
+	notificationSpace = "notifications/"
 )

@@ -112,6 +112,15 @@ func TaskNotFound() *Error {
 	return &Error{Code: CodeInvalidParams, Message: "Failed to retrieve task: Task not found"}
 }
 
+// ResourceNotFound is the answer to a URI of which nothing can be read (server/resources, "Error Handling"), with words that say
+// why. Where the URI is malformed, unknown, or that of something of somebody else's, these have to be the same: NoSuchResource.
+func ResourceNotFound(uri, message string) *Error {
+	return &Error{Code: CodeInvalidParams, Message: message, Data: map[string]string{"uri": uri}}
+}
+
+// NoSuchResource is the message of a ResourceNotFound that says nothing.
+const NoSuchResource = "Resource not found"
+
 // HeaderMismatch is -32020 with a formatted message.
 func HeaderMismatch(format string, args ...any) *Error {
 	return &Error{Code: CodeHeaderMismatch, Message: "Header mismatch: " + fmt.Sprintf(format, args...)}

@@ -63,9 +63,11 @@ type DiscoverResult struct {
 	Cacheable
 }
 
-// Capabilities are what the endpoint offers: tools and news of their changes, and tasks.
+// Capabilities are what the endpoint offers: tools and news of their changes, tasks, and resources where it has some.
 type Capabilities struct {
-	Tools      ToolsCapability     `json:"tools"`
+	Tools ToolsCapability `json:"tools"`
+	// Resources says that there are resources; nobody is told of changes of theirs.
+	Resources  *struct{}           `json:"resources,omitempty"`
 	Extensions map[string]struct{} `json:"extensions"`
 }
 
@@ -75,18 +77,27 @@ type ToolsCapability struct {
 	ListChanged bool `json:"listChanged"`
 }
 
-// ServerCapabilities are the capabilities of every endpoint.
-func ServerCapabilities() Capabilities {
-	return Capabilities{Tools: ToolsCapability{ListChanged: true}, Extensions: map[string]struct{}{TasksExtension: {}}}
+// ServerCapabilities are the capabilities of an endpoint, with resources or without.
+func ServerCapabilities(resources bool) Capabilities {
+	c := Capabilities{Tools: ToolsCapability{ListChanged: true}, Extensions: map[string]struct{}{TasksExtension: {}}}
+	if resources {
+		c.Resources = &struct{}{}
+	}
+	return c
 }
 
+// hour is the TTLMs of what only changes with the endpoint's configuration.
+const hour = 3_600_000
+
+// halfMinute is the TTLMs of what depends on what happens in the cluster.
+const halfMinute = 30_000
+
 // Discover is the result of server/discover. It is the same for every caller, so it may be cached by anybody for an hour.
-func Discover(server Server, instructions string) DiscoverResult {
-	const hour = 3_600_000
+func Discover(server Server, instructions string, resources bool) DiscoverResult {
 	return DiscoverResult{
 		ResultHeader:      server.Complete(),
 		SupportedVersions: SupportedVersions(),
-		Capabilities:      ServerCapabilities(),
+		Capabilities:      ServerCapabilities(resources),
 		Instructions:      instructions,
 		Cacheable:         Cacheable{TTLMs: hour, CacheScope: ScopePublic},
 	}
@@ -113,7 +124,6 @@ type ListToolsResult struct {
 // ListTools is one page of tools/list. It depends on the caller, and since few clients listen to its changes, it is fresh
 // for half a minute only.
 func ListTools(server Server, tools []Tool, nextCursor string) ListToolsResult {
-	const halfMinute = 30_000
 	if tools == nil {
 		tools = []Tool{} // [] on the wire, not null
 	}

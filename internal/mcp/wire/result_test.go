@@ -27,13 +27,13 @@ func TestWithServerRefusesWhatIsNoObject(t *testing.T) {
 }
 
 func TestDiscoverIsWhatClientsCheckFor_S60_T1_T2(t *testing.T) {
-	got, err := Marshal(Discover(Server{Name: "n", Version: "v"}, "Say hello."))
+	got, err := Marshal(Discover(Server{Name: "n", Version: "v"}, "Say hello.", true))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":"v"}},` +
 		`"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],` +
-		`"capabilities":{"tools":{"listChanged":true},"extensions":{"io.modelcontextprotocol/tasks":{}}},` +
+		`"capabilities":{"tools":{"listChanged":true},"resources":{},"extensions":{"io.modelcontextprotocol/tasks":{}}},` +
 		`"instructions":"Say hello.","ttlMs":3600000,"cacheScope":"public"}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -25,9 +25,11 @@ func TestObjects(t *testing.T) {
 		"ClusterRole/chart-test-mcptasks-controller",
 		"ClusterRole/chart-test-mcptasks-edit",
 		"ClusterRole/chart-test-mcptasks-endpoint",
+		"ClusterRole/chart-test-mcptasks-endpoint-logs",
 		"ClusterRole/chart-test-mcptasks-view",
 		"ClusterRoleBinding/chart-test-mcptasks-controller",
 		"ClusterRoleBinding/chart-test-mcptasks-endpoint",
+		"ClusterRoleBinding/chart-test-mcptasks-endpoint-logs",
 		"CustomResourceDefinition/mcptasks.mcptasks.dev",
 		"CustomResourceDefinition/mcptools.mcptasks.dev",
 		"Deployment/chart-test-mcptasks-controller",
@@ -54,6 +56,10 @@ func TestObjects(t *testing.T) {
 			"CustomResourceDefinition/mcptasks.mcptasks.dev", "CustomResourceDefinition/mcptools.mcptasks.dev",
 		},
 		"controller.replicas=1":              {"PodDisruptionBudget/chart-test-mcptasks-controller"},
+		"endpoint.serveLogs=false": {
+			"ClusterRole/chart-test-mcptasks-endpoint-logs", "ClusterRoleBinding/chart-test-mcptasks-endpoint-logs",
+		},
+		"rbac.logsInAllNamespaces=false":     {"ClusterRoleBinding/chart-test-mcptasks-endpoint-logs"},
 		"rbac.aggregateToDefaultRoles=false": {"ClusterRole/chart-test-mcptasks-edit", "ClusterRole/chart-test-mcptasks-view"},
 	} {
 		without := slices.DeleteFunc(slices.Clone(want), func(o string) bool { return slices.Contains(objects, o) })
@@ -117,14 +123,18 @@ func TestArguments(t *testing.T) {
 		want      []string
 	}{
 		"controller": {"controller", nil, []string{
+			"controller", "--log-level=info", "--log-format=json", "--catalog-namespace=" + namespace, "--log-links",
+		}},
+		"controller without logs": {"controller", []string{"endpoint.serveLogs=false"}, []string{
 			"controller", "--log-level=info", "--log-format=json", "--catalog-namespace=" + namespace,
 		}},
 		"controller with companion tools": {"controller", []string{"endpoint.companionTools=true"}, []string{
 			"controller", "--log-level=info", "--log-format=json", "--catalog-namespace=" + namespace, "--companion-tools",
+			"--log-links",
 		}},
 		"endpoint": {"endpoint", nil, []string{
 			"endpoint", "--log-level=info", "--log-format=json", "--catalog-namespace=" + namespace, "--audience=mcptasks",
-			"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint", "--caller-rate=100", "--caller-burst=500",
+			"--key-secret=" + namespace + "/chart-test-mcptasks-endpoint", "--serve-logs", "--caller-rate=100", "--caller-burst=500",
 			"--caller-streams=100", "--streams=2000", "--failed-authentication-rate=50", "--failed-authentication-burst=500",
 		}},
 		"all values": {
@@ -132,7 +142,7 @@ func TestArguments(t *testing.T) {
 			[]string{
 				"log.level=debug", "log.format=text", "catalogNamespace=tools", "endpoint.audience=here",
 				"endpoint.allowedOrigins={https://a.example,http://localhost:3000}", "endpoint.insecureAnonymous=team-a",
-				"endpoint.callerLimit.rate=0", "endpoint.callerLimit.burst=7", "endpoint.companionTools=true",
+				"endpoint.callerLimit.rate=0", "endpoint.callerLimit.burst=7", "endpoint.companionTools=true", "endpoint.serveLogs=false",
 				"endpoint.callerLimit.streams=8", "endpoint.streams=9",
 				"endpoint.failedAuthentication.rate=0", "endpoint.failedAuthentication.burst=11",
 			},
