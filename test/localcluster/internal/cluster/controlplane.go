@@ -94,6 +94,10 @@ func (c *Cluster) etcd() supervise.Component {
 	return c.component(etcd, supervise.Probe{URL: loopback("http", p.EtcdMetrics, "/readyz")}, true, args...)
 }
 
+// splitStreams is the feature gate by which stderr can be read apart from stdout. It is off by default; where it is, nothing else
+// changes by it.
+const splitStreams = "PodLogsQuerySplitStreams"
+
 func (c *Cluster) kubeAPIServer() supervise.Component {
 	n := c.spec.Network
 	signing, verifying := c.signingKey()
@@ -122,6 +126,7 @@ func (c *Cluster) kubeAPIServer() supervise.Component {
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--allow-privileged=true",
+		"--feature-gates=" + splitStreams + "=true",
 	}
 	switch c.spec.Mode {
 	case ControlPlane:

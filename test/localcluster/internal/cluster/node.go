@@ -170,6 +170,7 @@ func (c *Cluster) kubeletConfig(accountStorage bool) object {
 		"cgroupDriver":                  "cgroupfs",
 		"cgroupRoot":                    c.controlGroup(),
 		"failCgroupV1":                  false,
+		"featureGates":                  map[string]bool{splitStreams: true},
 		"failSwapOn":                    false,
 		"enforceNodeAllocatable":        []string{},
 		"localStorageCapacityIsolation": accountStorage,
