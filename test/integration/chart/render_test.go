@@ -55,7 +55,7 @@ func TestObjects(t *testing.T) {
 		"crds.install=false": {
 			"CustomResourceDefinition/mcptasks.mcptasks.dev", "CustomResourceDefinition/mcptools.mcptasks.dev",
 		},
-		"controller.replicas=1":              {"PodDisruptionBudget/chart-test-mcptasks-controller"},
+		"controller.replicas=1": {"PodDisruptionBudget/chart-test-mcptasks-controller"},
 		"endpoint.serveLogs=false": {
 			"ClusterRole/chart-test-mcptasks-endpoint-logs", "ClusterRoleBinding/chart-test-mcptasks-endpoint-logs",
 		},
