@@ -48,13 +48,17 @@ test: ## Run all tests, setting up what they need
 test-unit: ## Run the tests that need nothing but Go
 	go run ./test/run unit
 
+.PHONY: fuzz
+fuzz: ## Hand all fuzz targets random input (FUZZTIME=1h: for an hour together; RUN=regex: only these)
+	go run ./test/run --fuzztime '$(or $(FUZZTIME),1m)' --run '$(RUN)' fuzz
+
 .PHONY: test-integration
 test-integration: ## Run the tests against a real API server (no root needed)
 	go run ./test/run integration
 
 .PHONY: test-e2e
 test-e2e: ## Run the tests on the local cluster with the chart installed (RUN=regex: only these)
-	go run ./test/run e2e --run '$(RUN)'
+	go run ./test/run --run '$(RUN)' e2e
 
 .PHONY: conformance
 conformance: ## Run the official MCP conformance suite and Inspector against the installed endpoint

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mcptasks/mcptasks/test/env"
 )
@@ -30,11 +31,12 @@ func main() {
 
 func run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
-	filter := flags.String("run", "", "regular expression: only these integration and end-to-end tests")
+	filter := flags.String("run", "", "regular expression: only these fuzz targets, integration and end-to-end tests")
+	fuzzTime := flags.Duration("fuzztime", time.Minute, "how long all fuzz targets together are run")
 	name := flags.String("cluster", "test", "name of the clusters, so that several checkouts can test at once")
 	keep := flags.Bool("keep", false, "leave the clusters running, so that the next run finds them (localcluster down ends one)")
 	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: run [--run REGEX] [--cluster NAME] [--keep] [PART...]\nparts, in this order:\n")
+		fmt.Fprintf(flags.Output(), "usage: run [--run REGEX] [--fuzztime DURATION] [--cluster NAME] [--keep] [PART...]\nparts, in this order:\n")
 		for _, p := range parts {
 			fmt.Fprintf(flags.Output(), "  %-12s %s\n", p.name, p.what)
 		}
@@ -57,7 +59,7 @@ func run(ctx context.Context, args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	s := &session{Env: e, report: report, filter: *filter, clusterName: *name}
+	s := &session{Env: e, report: report, filter: *filter, fuzzTime: *fuzzTime, clusterName: *name}
 	closeAll := func() {
 		if !*keep {
 			s.close(context.WithoutCancel(ctx))

@@ -28,6 +28,7 @@ type part struct {
 var parts = []part{
 	{"check", "formatting, go vet, generated files, what tests must prove", check},
 	{"unit", "tests that need nothing but Go", unit},
+	{"fuzz", "the fuzz targets, for a minute together", fuzz},
 	{"integration", "tests on a real API server", integration},
 	{"cluster", "tests of the local cluster itself: two at a time, killed and started again", localCluster},
 	{"e2e", "tests on a real cluster with the chart installed", endToEnd},
@@ -51,6 +52,8 @@ type session struct {
 	*env.Env
 	report *report
 	filter string
+	// fuzzTime is how long all fuzz targets together are run.
+	fuzzTime time.Duration
 	// clusterName is the name of the cluster with pods, and begins those of the others.
 	clusterName string
 
@@ -186,6 +189,12 @@ func nestedModules(root string) ([]string, error) {
 		return err
 	})
 	return modules, err
+}
+
+// isModule reports whether a directory is the root of a module.
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
 }
 
 // ignored are directories that the go command does not look into either, and what npm installs.
