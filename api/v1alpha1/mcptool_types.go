@@ -114,6 +114,13 @@ type MCPToolSpec struct {
 	// +kubebuilder:default={}
 	Result ResultSource `json:"result,omitempty"`
 
+	// bindings put values that are computed from a call's arguments into fields of jobTemplate. At most 32.
+	// +optional
+	// +listType=map
+	// +listMapKey=field
+	// +kubebuilder:validation:MaxItems=32
+	Bindings []Binding `json:"bindings,omitempty"`
+
 	// jobTemplate is the Job that a call becomes. Arguments reach its containers as the file /mcp/arguments.json and as
 	// environment variables MCP_ARG_<NAME>, one for each scalar property of inputSchema. backoffLimit, activeDeadlineSeconds,
 	// ttlSecondsAfterFinished, podReplacementPolicy and the pod's activeDeadlineSeconds are set by mcptasks from execution.
@@ -304,6 +311,9 @@ const (
 	// ToolReasonInvalidQuestion: a question cannot be asked as it is declared: its schema is no form, a CEL expression does not
 	// fit, or the way it is asked does not go with the tool.
 	ToolReasonInvalidQuestion = "InvalidQuestion"
+	// ToolReasonInvalidBinding: a binding names a field that cannot be bound, its CEL expression does not fit, or what it makes of an
+	// example does not.
+	ToolReasonInvalidBinding = "InvalidBinding"
 	// ToolReasonNameConflict: another tool of the same name wins.
 	ToolReasonNameConflict = "NameConflict"
 	// ToolReasonInvalidSelector: tenantSelector is malformed, or set outside of the catalog namespace.

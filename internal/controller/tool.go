@@ -81,6 +81,9 @@ func (c *toolController) checkSelector(tool *v1alpha1.MCPTool) *job.Problem {
 // dryRun has the API server, with all its policies, look at the Job of an example call.
 func (c *toolController) dryRun(ctx context.Context, tool *v1alpha1.MCPTool) (*job.Problem, error) {
 	j, err := exampleJob(tool)
+	if problem := (*job.Problem)(nil); errors.As(err, &problem) && problem.Reason == v1alpha1.ToolReasonInvalidBinding {
+		return problem, nil
+	}
 	if err != nil {
 		return &job.Problem{
 			Reason: v1alpha1.ToolReasonInvalidTemplate, Message: "No Job can be made of the template: " + err.Error(),

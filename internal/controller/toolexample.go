@@ -19,9 +19,10 @@ import (
 const exampleTask = "t-example"
 
 // exampleJob is the Job that a call of the tool with example arguments would become. Where no example can be found, it is the
-// Job of a call without arguments, as if the tool demanded none.
+// Job of a call without arguments, as if the tool demanded none. Bindings that do not go with an example of the tool's author are a
+// *job.Problem; where the example is made up here, they are left out then.
 func exampleJob(tool *v1alpha1.MCPTool) (*batchv1.Job, error) {
-	arguments := exampleArguments(job.InputSchema(tool))
+	arguments, ofAuthor := exampleArguments(job.InputSchema(tool))
 	if arguments == nil {
 		undemanding, err := withoutDemands(job.InputSchema(tool))
 		if err != nil {
@@ -41,6 +42,16 @@ func exampleJob(tool *v1alpha1.MCPTool) (*batchv1.Job, error) {
 	blueprint, err := job.NewBlueprint(tool)
 	if err != nil {
 		return nil, err
+	}
+	if err := blueprint.CheckBindings(arguments); err != nil {
+		if ofAuthor {
+			return nil, err
+		}
+		tool = tool.DeepCopy()
+		tool.Spec.Bindings = nil
+		if blueprint, err = job.NewBlueprint(tool); err != nil {
+			return nil, err
+		}
 	}
 	split, err := blueprint.Split(arguments)
 	if err != nil {
@@ -79,12 +90,12 @@ func withoutDemands(inputSchema []byte) ([]byte, error) {
 	return json.Marshal(root)
 }
 
-// exampleArguments are arguments that fit an inputSchema: one of the schema's own examples, else the least that it demands. nil:
+// exampleArguments are arguments that fit an inputSchema: one of the examples of its author, else the least that it demands. nil:
 // none could be found.
-func exampleArguments(inputSchema []byte) []byte {
+func exampleArguments(inputSchema []byte) (arguments []byte, ofAuthor bool) {
 	compiled, err := schema.Compile(inputSchema)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	var root struct {
 		Examples   []json.RawMessage          `json:"examples"`
@@ -92,21 +103,22 @@ func exampleArguments(inputSchema []byte) []byte {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	if err := json.Unmarshal(inputSchema, &root); err != nil {
-		return nil
+		return nil, false
 	}
 	candidates := root.Examples
 	if root.Default != nil {
 		candidates = append(candidates, root.Default)
 	}
+	ofAuthors := len(candidates)
 	if least, err := json.Marshal(leastArguments(compiled.Properties(), root.Properties)); err == nil {
 		candidates = append(candidates, least)
 	}
-	for _, c := range candidates {
+	for i, c := range candidates {
 		if compiled.Validate(c) == nil {
-			return c
+			return c, i < ofAuthors
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // leastArguments has a value for each property that the schema demands.

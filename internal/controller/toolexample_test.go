@@ -1,10 +1,17 @@
 package controller
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/job"
 	"github.com/mcptasks/mcptasks/internal/schema"
 )
 
@@ -25,8 +32,9 @@ func TestExampleArguments(t *testing.T) {
 			`{"d":"z","e":"b","long":"examplexx","x":"0a1b"}`},
 		{"none can be found", `{"type":"object","required":["a"],"properties":{"a":{"type":"string","pattern":"^[0-9]{3}-x$"}}}`, ``},
 	} {
-		if got := string(exampleArguments([]byte(c.schema))); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		got, ofAuthor := exampleArguments([]byte(c.schema))
+		if string(got) != c.want || ofAuthor != strings.HasPrefix(c.name, "the schema has") {
+			t.Errorf("%s: %s (of the author: %t), want %s", c.name, got, ofAuthor, c.want)
 		}
 	}
 }
@@ -51,5 +59,47 @@ func TestWithoutDemands(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
 		t.Errorf("properties (-want +got):\n%s", diff)
+	}
+}
+
+// An example of the author's has to go with the bindings; one that is made up here need not, and what is secret in either is not in
+// the Job.
+func TestExampleJob(t *testing.T) {
+	most := resource.MustParse("4Gi")
+	for _, c := range []struct{ name, schema, memory, problem string }{
+		{"the author's example", `{"type":"object","examples":[{"memory":"2Gi","token":"x"}]`, "2Gi", ""},
+		{"the author's example asks for too much", `{"type":"object","examples":[{"memory":"8Gi"}]`, "", "at most 4Gi"},
+		{"a made-up example", `{"type":"object","required":["memory","token"]`, "1Gi", ""},
+	} {
+		tool := &v1alpha1.MCPTool{}
+		tool.Name = "tool"
+		tool.Spec.InputSchema = &apiextensionsv1.JSON{Raw: []byte(c.schema +
+			`,"properties":{"memory":{"type":"string"},"token":{"type":"string","writeOnly":true}}}`)}
+		tool.Spec.JobTemplate.Spec.Template.Spec.Containers = []corev1.Container{{
+			Name: "main", Image: "tool:v1",
+			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"memory": resource.MustParse("1Gi")}},
+		}}
+		tool.Spec.Bindings = []v1alpha1.Binding{{
+			Field: "spec.template.spec.containers[name=main].resources.limits.memory", Value: "arguments.memory", Max: &most,
+		}}
+		j, err := exampleJob(tool)
+		if c.problem != "" {
+			var problem *job.Problem
+			if !errors.As(err, &problem) || problem.Reason != v1alpha1.ToolReasonInvalidBinding || !strings.Contains(problem.Message, c.problem) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		main := j.Spec.Template.Spec.Containers[0]
+		if got := main.Resources.Limits.Memory().String(); got != c.memory {
+			t.Errorf("%s: memory %s, want %s", c.name, got, c.memory)
+		}
+		if env := main.Env[1]; env.Name != "MCP_ARG_TOKEN" || env.ValueFrom == nil || env.ValueFrom.SecretKeyRef == nil {
+			t.Errorf("%s: %+v is not from the Secret", c.name, env)
+		}
 	}
 }

@@ -59,6 +59,11 @@ func (b *Blueprint) split(arguments []byte) (Arguments, error) {
 		return Arguments{}, err
 	}
 	rest, withheld := b.input.Withhold(value)
+	if len(b.bindings.all) > 0 {
+		if err := b.bindings.apply(b.tool.Spec.JobTemplate.Spec.DeepCopy(), rest); err != nil {
+			return Arguments{}, err
+		}
+	}
 	if !withheld {
 		return Arguments{Public: arguments}, nil
 	}

@@ -145,6 +145,9 @@ func (b *Blueprint) Build(task *v1alpha1.MCPTask) (*batchv1.Job, error) {
 	}
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.ActiveDeadlineSeconds = seconds(task.Spec.Execution.Deadline.Duration)
+	if err := b.bindings.apply(&job.Spec, arguments); err != nil {
+		return nil, refusal(b.tool, task, err.Error())
+	}
 	if err := ownSeveral(job, task.Spec.Execution); err != nil {
 		return nil, refusal(b.tool, task, err.Error())
 	}

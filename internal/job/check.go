@@ -48,6 +48,7 @@ type Blueprint struct {
 	tool      *v1alpha1.MCPTool
 	input     *schema.Schema
 	questions *question.Set
+	bindings  *bindings
 	variables []variable
 	// used are the variables that the template refers to.
 	used map[string]bool
@@ -67,6 +68,10 @@ func NewBlueprint(tool *v1alpha1.MCPTool) (*Blueprint, error) {
 	if err != nil {
 		return nil, err
 	}
+	bindings, err := compileBindings(tool)
+	if err != nil {
+		return nil, err
+	}
 	variables = append(variables, answerVariables(questions)...)
 	at := field.NewPath("spec", "jobTemplate")
 	mistakes := checkTemplate(tool, at)
@@ -82,7 +87,9 @@ func NewBlueprint(tool *v1alpha1.MCPTool) (*Blueprint, error) {
 	if err := problem(v1alpha1.ToolReasonUnsafeArgument, found.unsafe); err != nil {
 		return nil, err
 	}
-	return &Blueprint{tool: tool, input: input, questions: questions, variables: variables, used: found.used}, nil
+	return &Blueprint{
+		tool: tool, input: input, questions: questions, bindings: bindings, variables: variables, used: found.used,
+	}, nil
 }
 
 // Questions are the tool's questions, compiled.

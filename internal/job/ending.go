@@ -25,6 +25,8 @@ type Ending struct {
 	OOMKilled bool
 	// DeadlineExceeded: the kubelet stopped the pod at its activeDeadlineSeconds.
 	DeadlineExceeded bool
+	// Deadline is the pod's activeDeadlineSeconds; 0 where it has none.
+	Deadline time.Duration
 	// TerminationMessage is what Kubernetes kept of the container's termination message.
 	TerminationMessage string
 	// TerminationMessageLimit is how many bytes of it Kubernetes kept at most; 0 stands for 4096.
@@ -44,6 +46,7 @@ func EndingOf(pod *corev1.Pod, container string) (Ending, bool) {
 			Signal:                  end.Signal,
 			OOMKilled:               end.Reason == "OOMKilled",
 			DeadlineExceeded:        pod.Status.Reason == "DeadlineExceeded" && !endedBefore(pod, end),
+			Deadline:                deadlineOf(pod),
 			TerminationMessage:      end.Message,
 			TerminationMessageLimit: messageLimit(pod),
 		}, true
@@ -54,11 +57,19 @@ func EndingOf(pod *corev1.Pod, container string) (Ending, bool) {
 // endedBefore reports whether a container ended by itself before the pod's deadline, though the pod, for another container,
 // ran into it. Times and deadline are whole seconds.
 func endedBefore(pod *corev1.Pod, end *corev1.ContainerStateTerminated) bool {
-	if pod.Status.StartTime == nil || pod.Spec.ActiveDeadlineSeconds == nil || end.FinishedAt.IsZero() {
+	deadline := deadlineOf(pod)
+	if pod.Status.StartTime == nil || deadline == 0 || end.FinishedAt.IsZero() {
 		return false
 	}
-	deadline := pod.Status.StartTime.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
-	return end.FinishedAt.Time.Before(deadline)
+	return end.FinishedAt.Time.Before(pod.Status.StartTime.Add(deadline))
+}
+
+// deadlineOf is how long a pod may run; 0 for as long as it likes.
+func deadlineOf(pod *corev1.Pod) time.Duration {
+	if pod.Spec.ActiveDeadlineSeconds == nil {
+		return 0
+	}
+	return time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second
 }
 
 func messageLimit(pod *corev1.Pod) int {
@@ -85,8 +96,13 @@ func (e Ending) Failed() bool {
 func (e Ending) account(execution v1alpha1.Execution) (reason, sentence string) {
 	switch {
 	case e.DeadlineExceeded:
+		// The pod's is in whole seconds, and shorter where a binding makes it so.
+		deadline := execution.Deadline.Duration
+		if e.Deadline > 0 && e.Deadline < deadline {
+			deadline = e.Deadline
+		}
 		return v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf("The tool was stopped because it ran longer than its deadline of %s.",
-			DurationText(execution.Deadline.Duration))
+			DurationText(deadline))
 	case e.OOMKilled && e.ExitCode == 0:
 		return v1alpha1.ReasonOOMKilled,
 			"A process of the tool was killed because memory ran out, though the tool exited with code 0."

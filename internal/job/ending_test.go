@@ -86,6 +86,9 @@ func TestEndingOf(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, ok := EndingOf(tt.pod, "main")
+			if ok {
+				tt.want.Deadline = time.Minute // of all these pods
+			}
 			if ok == tt.none || got != tt.want {
 				t.Errorf("EndingOf = %+v, %t; want %+v", got, ok, tt.want)
 			}
@@ -119,6 +122,8 @@ func TestAccount(t *testing.T) {
 		{Ending{ExitCode: 137, DeadlineExceeded: true}, "DeadlineExceeded",
 			"The tool was stopped because it ran longer than its deadline of 1h30m."},
 		{Ending{DeadlineExceeded: true}, "DeadlineExceeded", "The tool was stopped because it ran longer than its deadline of 1h30m."},
+		{Ending{DeadlineExceeded: true, Deadline: 90 * time.Second}, "DeadlineExceeded",
+			"The tool was stopped because it ran longer than its deadline of 1m30s."},
 		{Ending{ExitCode: 137, OOMKilled: true, DeadlineExceeded: true}, "DeadlineExceeded",
 			"The tool was stopped because it ran longer than its deadline of 1h30m."},
 	}

@@ -15,13 +15,13 @@ import (
 var hostile = []string{
 	"; touch /tmp/pwn", "$(id)", "`id`", `"; exit 0; #`, `'\''`, "two\nlines\r\n", "{{workflow.name}}", "$(params.x)", "%s%n%d",
 	"🐈 é ﷽", "$(MCP_ARG_P0)", "$(KUBERNETES_SERVICE_HOST)", "$$(HOME)", "$$$(X)", "a$b", "$", "$(", "$$", "${HOME}", "$HOME",
-	"-rf", "--kubeconfig=/x", "--", " leading and trailing ", "\t", "<script>&amp;</script>", `\u0041\\`, "null", "", "[31m\x1b[0m",
+	"-rf", "-f/etc/passwd", "--kubeconfig=/x", "-", "--", " -x", "\u2010x", " leading and trailing ", "\t", "<script>&amp;</script>", `\u0041\\`, "null", "", "[31m\x1b[0m",
 	"\u2028\u2029\ufeff", "../../../etc/passwd", `{"a":1}`, "=", "a=b", strings.Repeat("x", 60_000),
 }
 
-// TestMainJobArguments_A26 sends hostile texts and numbers that don't fit a float: the container gets them byte for byte, as
-// file, environment and argv.
-func TestMainJobArguments_A26(t *testing.T) {
+// TestTool_A26_B22_B24_ArgumentsArrive sends hostile texts and numbers that don't fit a float: the container gets them byte for
+// byte, as file, environment and argv.
+func TestTool_A26_B22_B24_ArgumentsArrive(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	var properties, flags []string

@@ -108,6 +108,12 @@ func (b *toolBuilder) shell(image images.Image, script string) *toolBuilder {
 	return b
 }
 
+// schema is the input schema.
+func (b *toolBuilder) schema(doc string) *toolBuilder {
+	b.tool.Spec.InputSchema = &apiextensionsv1.JSON{Raw: []byte(doc)}
+	return b
+}
+
 // volume mounts a claim at a path.
 func (b *toolBuilder) volume(claim, path string) *toolBuilder {
 	pod := &b.tool.Spec.JobTemplate.Spec.Template.Spec

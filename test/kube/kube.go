@@ -69,6 +69,13 @@ func Open(kubeconfig string) (*Cluster, error) {
 	return &Cluster{WithWatch: c, config: config}, nil
 }
 
+// As is the cluster as a user sees it, with that user's rights.
+func (c *Cluster) As(user string) (client.Client, error) {
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	return client.New(config, client.Options{Scheme: c.Scheme()})
+}
+
 // Token issues a token of a service account for the endpoint, valid for an hour.
 func (c *Cluster) Token(ctx context.Context, namespace, serviceAccount string) (string, error) {
 	hour := int64(3600)

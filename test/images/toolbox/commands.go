@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,21 @@ func echoArgs(_ context.Context, c call) (int, error) {
 	e := json.NewEncoder(c.stdout)
 	e.SetEscapeHTML(false)
 	return 0, e.Encode(r)
+}
+
+// digestArgs says what it received without showing it: SHA-256 of the file and of each variable, in hexadecimal.
+func digestArgs(_ context.Context, c call) (int, error) {
+	digest := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	r := received{Environment: map[string]string{}, File: digest(c.file)}
+	for _, arg := range c.argv {
+		r.Argv = append(r.Argv, digest(arg))
+	}
+	for _, kv := range os.Environ() {
+		if name, value, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "MCP_ARG_") {
+			r.Environment[name] = digest(value)
+		}
+	}
+	return 0, json.NewEncoder(c.stdout).Encode(r)
 }
 
 func sleep(ctx context.Context, c call) (int, error) {

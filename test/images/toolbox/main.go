@@ -31,6 +31,7 @@ type command struct {
 var commands = []command{
 	{"greet", "print a greeting: --name", greet},
 	{"echo-args", "print argv, MCP_ARG_ variables and the arguments file as JSON", echoArgs},
+	{"digest-args", "print SHA-256 of argv, MCP_ARG_ variables and the arguments file as JSON", digestArgs},
 	{"sleep", "take a while: --seconds, --label", sleep},
 	{"exit", "print and exit: --code, --stdout, --stderr, --sleep (seconds), --trap (SIGTERM: exit code, or ignore)", exit},
 	{"spew", "print much: --bytes, --pattern, --channel (stdout, stderr)", spew},
@@ -76,7 +77,7 @@ func usage() error {
 	var b strings.Builder
 	b.WriteString("usage: toolbox COMMAND [--NAME=VALUE...]")
 	for _, c := range commands {
-		fmt.Fprintf(&b, "\n  %-10s %s", c.name, c.does)
+		fmt.Fprintf(&b, "\n  %-11s %s", c.name, c.does)
 	}
 	return errors.New(b.String())
 }

@@ -70,6 +70,29 @@ func TestEchoArgs(t *testing.T) {
 	}
 }
 
+func TestDigestArgs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "arguments.json")
+	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MCP_ARG_TEXT", "")
+	var stdout, stderr strings.Builder
+	if code := run(t.Context(), []string{"digest-args", "--a=abc"}, file, &stdout, &stderr); code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr.String())
+	}
+	var got received
+	if err := json.Unmarshal([]byte(stdout.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	const (
+		empty  = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+		braces = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+	)
+	if got.File != braces || got.Environment["MCP_ARG_TEXT"] != empty || len(got.Argv) != 1 || got.Argv[0] == "--a=abc" {
+		t.Errorf("got %s", stdout.String())
+	}
+}
+
 func TestCount(t *testing.T) {
 	dir := t.TempDir()
 	for _, want := range []string{"count 1", "count 2", "marks 2", "count 3"} {

@@ -1,0 +1,124 @@
+package job
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// A kind is what a field that can be bound holds.
+type kind int
+
+const (
+	kindQuantity kind = iota // an amount of a resource
+	kindSeconds              // whole seconds, at least 1
+	kindText                 // one of the texts that the author lists
+)
+
+// types are the CEL types that a value of the kind may have.
+func (k kind) types() []*cel.Type {
+	switch k {
+	case kindQuantity:
+		return []*cel.Type{cel.IntType, cel.DoubleType, cel.StringType}
+	case kindSeconds:
+		return []*cel.Type{cel.IntType}
+	default:
+		return []*cel.Type{cel.StringType}
+	}
+}
+
+// A place is a field of a Job that a binding may set. There are few kinds of them on purpose: what a pod may do, as whom, and where
+// its data is, are never a caller's to say.
+type place struct {
+	// name is the field's path in its one normal form.
+	name string
+	kind kind
+	// set puts a value into a Job. number is for all kinds but text.
+	set func(job *batchv1.JobSpec, number resource.Quantity, text string)
+}
+
+// bindable names the fields that can be bound, for messages.
+const bindable = "spec.template.spec.containers[name=NAME].resources.requests.RESOURCE and .limits.RESOURCE, " +
+	"spec.template.spec.containers[name=NAME].image, both also for initContainers, spec.template.spec.nodeSelector[\"KEY\"], " +
+	"and spec.template.spec.activeDeadlineSeconds"
+
+var (
+	containerPlace = regexp.MustCompile(
+		`^spec\.template\.spec\.(containers|initContainers)\[name=([a-z0-9-]+)\]\.(image|resources\.(requests|limits)(?:\.([a-z0-9-]+)|\["([^"]+)"\]))$`)
+	selectorPlace = regexp.MustCompile(`^spec\.template\.spec\.nodeSelector(?:\.([A-Za-z0-9_-]+)|\["([^"]+)"\])$`)
+)
+
+// findPlace reads the path of a field that is to be bound in a template.
+func findPlace(path string, template *batchv1.JobSpec) (place, error) {
+	if path == "spec.template.spec.activeDeadlineSeconds" {
+		return place{path, kindSeconds, func(job *batchv1.JobSpec, number resource.Quantity, _ string) {
+			seconds := number.Value()
+			job.Template.Spec.ActiveDeadlineSeconds = &seconds
+		}}, nil
+	}
+	if found := selectorPlace.FindStringSubmatch(path); found != nil {
+		return selectorOf(found[1] + found[2])
+	}
+	if found := containerPlace.FindStringSubmatch(path); found != nil {
+		return containerOf(found, template)
+	}
+	return place{}, fmt.Errorf("is no field that can be bound; these are %s", bindable)
+}
+
+func selectorOf(key string) (place, error) {
+	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+		return place{}, fmt.Errorf("%q is no label: %s", shorten(key, 63), strings.Join(problems, "; "))
+	}
+	return place{fmt.Sprintf("spec.template.spec.nodeSelector[%q]", key), kindText,
+		func(job *batchv1.JobSpec, _ resource.Quantity, text string) {
+			pod := &job.Template.Spec
+			pod.NodeSelector = with(pod.NodeSelector, map[string]string{key: text})
+		}}, nil
+}
+
+// containerOf is a field of a container, given what containerPlace has found in its path.
+func containerOf(found []string, template *batchv1.JobSpec) (place, error) {
+	list, name := found[1], found[2]
+	container := func(job *batchv1.JobSpec) *corev1.Container {
+		containers := job.Template.Spec.Containers
+		if list == "initContainers" {
+			containers = job.Template.Spec.InitContainers
+		}
+		i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
+		if i < 0 {
+			return nil
+		}
+		return &containers[i]
+	}
+	if container(template) == nil {
+		return place{}, fmt.Errorf("the template has no container %q among its %s", name, list)
+	}
+	if found[3] == "image" {
+		return place{found[0], kindText, func(job *batchv1.JobSpec, _ resource.Quantity, text string) {
+			container(job).Image = text
+		}}, nil
+	}
+	amounts, of := found[4], corev1.ResourceName(found[5]+found[6])
+	if problems := validation.IsQualifiedName(string(of)); len(problems) > 0 {
+		return place{}, fmt.Errorf("%q is no resource: %s", shorten(string(of), 63), strings.Join(problems, "; "))
+	}
+	return place{fmt.Sprintf("spec.template.spec.%s[name=%s].resources.%s[%q]", list, name, amounts, of), kindQuantity,
+		func(job *batchv1.JobSpec, number resource.Quantity, _ string) {
+			resources := &container(job).Resources
+			into := &resources.Requests
+			if amounts == "limits" {
+				into = &resources.Limits
+			}
+			if *into == nil {
+				*into = corev1.ResourceList{}
+			}
+			(*into)[of] = number
+		}}, nil
+}
