@@ -13,7 +13,9 @@ type Binding struct {
 	//     nvidia.com/gpu is written as limits["nvidia.com/gpu"]; also for initContainers: a quantity;
 	//   - spec.template.spec.containers[name=NAME].image, also for initContainers: a text;
 	//   - spec.template.spec.nodeSelector["KEY"]: a text;
-	//   - spec.template.spec.activeDeadlineSeconds, which makes execution.deadline shorter for this call: whole seconds.
+	//   - spec.template.spec.activeDeadlineSeconds, which makes execution.deadline shorter for this call: a whole number of seconds;
+	//   - spec.completions of a Job with completionMode Indexed, and spec.parallelism of any Job with several completions: a whole
+	//     number.
 	//
 	// Nothing else can be bound, least of all what decides what the pod may do: service account, security context, volumes, host
 	// namespaces, labels.
@@ -24,17 +26,18 @@ type Binding struct {
 
 	// value is a CEL expression over the variable arguments, the call's arguments, typed by inputSchema and without those that are
 	// writeOnly. A property that the caller may leave out is read with arguments.?gpus.orValue(1). Its type must be int, double or
-	// string for a quantity ("500m", "4Gi"), int for seconds, string for a text. 1 to 2048 characters.
+	// string for a quantity ("500m", "4Gi"), int for a whole number, string for a text. 1 to 2048 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Value string `json:"value"`
 
-	// min is the least that a number may be. Default: 0 for a quantity, 1 for seconds.
+	// min is the least that a number may be. Default: 0 for a quantity, 1 for a whole number.
 	// +optional
 	Min *resource.Quantity `json:"min,omitempty"`
 
-	// max is the most that a number may be. Required for numbers. For seconds at most execution.deadline.
+	// max is the most that a number may be. Required for numbers. For seconds at most execution.deadline,
+	// for pods at most 1000.
 	// +optional
 	Max *resource.Quantity `json:"max,omitempty"`
 

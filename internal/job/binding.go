@@ -73,12 +73,12 @@ func compileBindings(tool *v1alpha1.MCPTool) (*bindings, error) {
 func compileBinding(
 	declared *v1alpha1.Binding, tool *v1alpha1.MCPTool, env *expression.Env, at *field.Path,
 ) (binding, *field.Error) {
-	place, err := findPlace(declared.Field, &tool.Spec.JobTemplate.Spec)
+	place, err := findPlace(declared.Field, tool)
 	if err != nil {
 		return binding{}, field.Invalid(at.Child("field"), shorten(declared.Field, 200), err.Error())
 	}
 	b := binding{place: place, values: declared.Values}
-	if mistake := b.bound(declared, tool, at); mistake != nil {
+	if mistake := b.bound(declared, at); mistake != nil {
 		return binding{}, mistake
 	}
 	if b.value, err = expression.Compile(env, declared.Value, b.kind.types()...); err != nil {
@@ -88,7 +88,7 @@ func compileBinding(
 }
 
 // bound reads what the value may be. The author has to say: a schema cannot, for texts such as "4Gi".
-func (b *binding) bound(declared *v1alpha1.Binding, tool *v1alpha1.MCPTool, at *field.Path) *field.Error {
+func (b *binding) bound(declared *v1alpha1.Binding, at *field.Path) *field.Error {
 	if b.kind == kindText {
 		if len(declared.Values) == 0 || declared.Min != nil || declared.Max != nil {
 			return field.Required(at.Child("values"), "the field holds a text: list all that it may be, without min and max")
@@ -99,7 +99,7 @@ func (b *binding) bound(declared *v1alpha1.Binding, tool *v1alpha1.MCPTool, at *
 		return field.Required(at.Child("max"), "the field holds a number: say the most that a call may ask for, without values")
 	}
 	b.max = *declared.Max
-	if b.kind == kindSeconds {
+	if b.kind == kindCount {
 		b.min = *resource.NewQuantity(1, resource.DecimalSI)
 	}
 	if declared.Min != nil {
@@ -111,10 +111,8 @@ func (b *binding) bound(declared *v1alpha1.Binding, tool *v1alpha1.MCPTool, at *
 	if b.max.Cmp(b.min) < 0 {
 		return field.Invalid(at.Child("max"), b.max.String(), "must be at least "+b.min.String())
 	}
-	if deadline := seconds(tool.Spec.Execution.Deadline.Duration); b.kind == kindSeconds && deadline != nil &&
-		b.max.CmpInt64(*deadline) > 0 {
-		return field.Invalid(at.Child("max"), b.max.String(), fmt.Sprintf(
-			"must not be more than spec.execution.deadline, %d seconds: a task is kept for so long at least", *deadline))
+	if b.kind == kindCount && b.max.CmpInt64(b.most) > 0 {
+		return field.Invalid(at.Child("max"), b.max.String(), fmt.Sprintf("must be at most %d (%s)", b.most, b.mostIs))
 	}
 	return nil
 }

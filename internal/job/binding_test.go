@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -62,7 +63,9 @@ func TestCheckBindings(t *testing.T) {
 		"blank value":                     {bound("spec.template.spec.containers[name=main].image", "'x'", "", " "), "values[0]: Invalid value"},
 		"no label":                        {bound(`spec.template.spec.nodeSelector["a b"]`, "'x'", "", "y"), "is no label"},
 		"no resource":                     {bound(mainLimits+`["a b"]`, "'1'", "1"), "is no resource"},
-		"longer deadline":                 {bound(podDeadline, "arguments.minutes", "3601"), "must not be more than spec.execution.deadline, 3600 seconds"},
+		"longer deadline":                 {bound(podDeadline, "arguments.minutes", "3601"), "must be at most 3600 (spec.execution.deadline, in seconds)"},
+		"completions of a single pod":     {bound("spec.completions", "arguments.gpus", "5"), "only with completionMode Indexed"},
+		"parallelism of a single pod":     {bound("spec.parallelism", "arguments.gpus", "5"), "only where the Job has several completions"},
 		"unknown container":               {bound("spec.template.spec.containers[name=other].image", "'x'", "", "y"), `no container "other"`},
 		"init container among the others": {bound("spec.template.spec.containers[name=init].image", "'x'", "", "y"), `no container "init" among its containers`},
 	} {
@@ -83,6 +86,36 @@ func TestCheckBindings(t *testing.T) {
 	checkProblem(t, Check(lowest("-1", "1").obj()), v1alpha1.ToolReasonInvalidBinding, "min: Invalid value: \"-1\": must be at least 0")
 	twice := aTool().input(trainSchema).bind(limit("'1'"), bound(mainLimits+`["memory"]`, "'2'", "4Gi"))
 	checkProblem(t, Check(twice.obj()), v1alpha1.ToolReasonInvalidBinding, "bindings[1].field: Duplicate value")
+}
+
+// How many pods share the work may be the caller's to say where it is the work of several pods in any case.
+func TestBindingsOfSeveralPods(t *testing.T) {
+	indexed := func() *toolBuilder {
+		return aTool().input(trainSchema).job(func(s *batchv1.JobSpec) {
+			s.CompletionMode = ptr(batchv1.IndexedCompletion)
+			s.Completions = ptr(int32(2))
+		})
+	}
+	counts := []v1alpha1.Binding{
+		bound("spec.completions", "arguments.?gpus.orValue(1)", "1000"), bound("spec.parallelism", "arguments.?gpus.orValue(1)", "10"),
+	}
+	tool := indexed().bind(counts...).obj()
+	job, err := Build(tool, aTask().arguments(`{"gpus":7}`).obj())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *job.Spec.Completions != 7 || *job.Spec.Parallelism != 7 {
+		t.Errorf("got %d completions and %d at a time", *job.Spec.Completions, *job.Spec.Parallelism)
+	}
+	checkProblem(t, checkArguments(t, tool, `{"gpus":11}`), v1alpha1.ReasonRejected, "spec.parallelism: it would be 11; it must be at most 10")
+	checkProblem(t, checkArguments(t, tool, `{"gpus":0}`), v1alpha1.ReasonRejected, "spec.completions: it would be 0; it must be at least 1")
+
+	invalid := v1alpha1.ToolReasonInvalidBinding
+	checkProblem(t, Check(indexed().bind(bound("spec.completions", "1", "1001")).obj()), invalid, "must be at most 1000")
+	checkProblem(t, Check(indexed().bind(counts[0]).job(func(s *batchv1.JobSpec) { s.MaxFailedIndexes = ptr(int32(1)) }).obj()), invalid,
+		"without successPolicy and maxFailedIndexes")
+	fixed := aTool().input(trainSchema).job(func(s *batchv1.JobSpec) { s.Completions = ptr(int32(5)) })
+	checkProblem(t, Check(fixed.bind(counts[1]).obj()), invalid, "")
 }
 
 // B27: what a pod may do, as whom and where its data is, no binding can make a caller's business.
