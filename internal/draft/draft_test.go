@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,37 @@ func TestDrafts(t *testing.T) {
 				t.Errorf("the draft is another one (go test ./internal/draft -update writes it):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestGuide: the Job of the guide has the draft, and the notes, that the guide shows.
+func TestGuide(t *testing.T) {
+	content, err := os.ReadFile("../../docs/how-to/from-a-job.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide := string(content)
+	_, rest, _ := strings.Cut(guide, "```yaml\n")
+	manifest, _, found := strings.Cut(rest, "```\n")
+	drafts, _, err := FromManifests([]byte(manifest), "")
+	if !found || err != nil {
+		t.Fatal("the guide has no manifest of a Job", err)
+	}
+	notes := slices.Clone(drafts[0].Warnings)
+	if drafts[0].NotReady != "" {
+		t.Error(drafts[0].NotReady)
+	}
+	notes = append(notes, "needs in the namespace of each tenant that calls it: "+strings.Join(drafts[0].Needs, ", "))
+	for _, note := range notes {
+		if line := drafts[0].From + ": " + note + "\n"; !strings.Contains(guide, line) {
+			t.Errorf("the guide does not show: %s", line)
+		}
+	}
+	properties := string(parse(t, drafts[0].YAML).Spec.InputSchema.Raw)
+	for _, want := range []string{`"directory":{"default":"uploads","enum":["uploads"]`, `"days":{"default":30,"enum":[30]`} {
+		if !strings.Contains(properties, want) {
+			t.Errorf("the draft proposes %s, want %s in it", properties, want)
+		}
 	}
 }
 

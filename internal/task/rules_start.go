@@ -73,12 +73,21 @@ var startRules = []Rule{{
 	Seen:    "the pod failed before its main container ran: an init container failed, or the node refused the pod",
 	State:   v1alpha1.StateFailed,
 	Reasons: []string{v1alpha1.ReasonCannotStart, v1alpha1.ReasonImagePullFailed},
+	Note:    "With the end of the init container's output.",
 	speak: func(f *facts) *Verdict {
 		if f.last == nil || !podOver(f.last.pod) || f.last.ending != nil || f.mayRetry() {
 			return nil
 		}
 		w := failedPod(f.last.pod, f.main)
-		return f.failed(w.reason, w.message)
+		if w.container == "" {
+			return f.failed(w.reason, w.message)
+		}
+		if f.Output == nil {
+			v := f.working(v1alpha1.ReasonStarting, w.message)
+			v.Next, v.Pod, v.Container, v.Passing = NextOutput, f.last.pod, w.container, true
+			return v
+		}
+		return f.failed(w.reason, w.message+endOf(*f.Output))
 	},
 }, {
 	Name:  "start-deadline",

@@ -26,6 +26,8 @@ type waiting struct {
 	since time.Time
 	// inEvents is the object whose events may say more; empty: they do not.
 	inEvents types.UID
+	// container is the init container whose log says more; empty: there is none.
+	container string
 }
 
 // waiting is what the Job waits for; nil where its main container runs or is past that.
@@ -145,7 +147,7 @@ func waitingContainer(s *corev1.ContainerStatus, image string) *waiting {
 func failedPod(pod *corev1.Pod, main string) *waiting {
 	for _, s := range pod.Status.InitContainerStatuses {
 		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
-			return &waiting{reason: v1alpha1.ReasonCannotStart, message: fmt.Sprintf(
+			return &waiting{reason: v1alpha1.ReasonCannotStart, container: s.Name, message: fmt.Sprintf(
 				"The init container %s failed with exit code %d, so that %s never ran.", s.Name, t.ExitCode, main)}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/job"
 )
 
 const (
@@ -75,6 +76,22 @@ func tidy(message string) string {
 	message = userInfo.ReplaceAllString(message, "://")
 	message = addresses.ReplaceAllString(message, "")
 	return clip(strings.TrimSpace(spaces.ReplaceAllString(message, " ")), maxDetail)
+}
+
+// endOf is a sentence with the end of a container's output on one line; "" where there is none.
+func endOf(output job.Output) string {
+	text := output.Data
+	if job.NoLog(text) {
+		return ""
+	}
+	end := spaces.ReplaceAllString(strings.ToValidUTF8(string(text[max(0, len(text)-maxDetail):]), "�"), " ")
+	if end = strings.TrimSpace(end); end == "" {
+		return ""
+	}
+	if len(text) > maxDetail {
+		end = "…" + end
+	}
+	return " Its output ended: " + end
 }
 
 // clip shortens text to at most limit bytes of valid UTF-8.

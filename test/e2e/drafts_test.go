@@ -330,7 +330,7 @@ func TestTool_C19_CRDUpgrade(t *testing.T) {
 		t.Errorf("the upgrade says %q", text)
 	}
 	for name, want := range map[string][]string{
-		"fetch_fails": {"fetch-tool", "code 1"},
+		"fetch_fails": {"fetch-tool", "code 1", "no such release"},
 		"fetch_image": {"registry.invalid/tools:v1"},
 	} {
 		task := x.wait(c, x.call(c, name, nil))
