@@ -147,7 +147,7 @@ var severalRunRules = []Rule{{
 			return nil
 		}
 		v := f.working(v1alpha1.ReasonRunning, "Ending: "+f.several.tally()+"; pods that are not needed any more are being stopped.")
-		v.After = f.untilLost()
+		v.After = soonest(f.untilLost(), max(0, f.endBy().Sub(f.Now)))
 		return f.paced(v)
 	},
 }, {

@@ -133,7 +133,7 @@ var startRules = []Rule{{
 	Reasons: []string{v1alpha1.ReasonQueued},
 	Note:    "The message says why, where the cluster does.",
 	speak: func(f *facts) *Verdict {
-		if f.last != nil {
+		if f.last != nil || f.waiting() == nil {
 			return nil
 		}
 		return f.startingUp(v1alpha1.ReasonQueued)
@@ -201,9 +201,14 @@ func (f *facts) waitFor(reason string, w *waiting, deadline time.Time) *Verdict 
 		v.Passing = true
 		v.After = min(v.After, settled.Sub(f.Now))
 	case w.inEvents != "":
-		v.After = min(v.After, max(eventsEvery, min(f.Now.Sub(w.since)/6, eventsAtLeastEvery)))
+		v.After = min(v.After, f.eventsAgain(w))
 	}
 	return v
+}
+
+// eventsAgain is after how long to read events again.
+func (f *facts) eventsAgain(w *waiting) time.Duration {
+	return max(eventsEvery, min(f.Now.Sub(w.since)/6, eventsAtLeastEvery))
 }
 
 // askEvents asks for the events that say what w waits for, once it has had time to get on without.

@@ -195,21 +195,31 @@ func (a *attempt) lost(now time.Time) bool {
 	return a.deleting() && a.ending == nil && a.pod.Spec.NodeName != "" && !now.Before(a.pod.DeletionTimestamp.Add(lostAfter))
 }
 
-// severalOver: the Job controller says what became of the Job, and nothing of it goes on but on nodes that do not answer. What
-// it says after somebody deleted the Job does not count.
+// severalOver: the Job is Complete or Failed; or it will be, and only nodes, or a Job controller, that do not answer keep it from
+// being so. What the Job controller says after somebody deleted the Job does not count.
 func (f *facts) severalOver() bool {
-	s := f.several
-	if f.Job == nil || s.overSince.IsZero() && !f.complete && f.broken == "" {
+	if f.Job == nil || !f.complete && f.broken == "" {
 		return false
 	}
-	if d := f.Job.DeletionTimestamp; d != nil && !s.overSince.Before(d.Time) {
+	if d := f.Job.DeletionTimestamp; d != nil && !f.several.overSince.Before(d.Time) {
 		return false
 	}
-	if isTrue(f.Job, batchv1.JobComplete) || isTrue(f.Job, batchv1.JobFailed) {
-		return true
-	}
-	return !slices.ContainsFunc(f.attempts, func(a attempt) bool { return !podOver(a.pod) && !a.lost(f.Now) })
+	return f.severalEnded() || f.nothingLeft()
 }
+
+// severalEnded: the Job controller is done with the Job; none of its pods goes on.
+func (f *facts) severalEnded() bool {
+	return isTrue(f.Job, batchv1.JobComplete) || isTrue(f.Job, batchv1.JobFailed)
+}
+
+// nothingLeft: all pods are over, or lost with their nodes, and have been for a while.
+func (f *facts) nothingLeft() bool {
+	return !f.Now.Before(f.endBy()) &&
+		!slices.ContainsFunc(f.attempts, func(a attempt) bool { return !podOver(a.pod) && !a.lost(f.Now) })
+}
+
+// endBy is when a Job that has succeeded or failed has to be so at the latest, if none of its pods goes on.
+func (f *facts) endBy() time.Time { return later(f.several.since, f.several.overSince).Add(lostAfter) }
 
 // severalUnseen: of a Job that is over, the cache may not have all that its pods say.
 func (f *facts) severalUnseen() bool {
@@ -224,7 +234,7 @@ func (f *facts) severalUnseen() bool {
 	}
 	behind := slices.ContainsFunc(f.attempts, func(a attempt) bool { return !podOver(a.pod) && !a.lost(f.Now) })
 	failures := slices.ContainsFunc(f.attempts, func(a attempt) bool { return a.pod.Status.Phase == corev1.PodFailed })
-	return behind || seen < s.succeeded || f.broken != "" && !failures
+	return behind || !f.severalEnded() || seen < s.succeeded || f.broken != "" && !failures
 }
 
 // severalLost is a pod on a node that does not answer, once nothing else of the Job has happened, or can, for a while.
@@ -334,9 +344,9 @@ func (f *facts) held() (text string, after time.Duration, ask *Verdict) {
 		return "", soonest(after, settled.Sub(f.Now)), nil
 	}
 	if w.message == waitingForPods {
-		return "", eventsEvery, nil
+		return "", f.eventsAgain(w), nil
 	}
-	return w.message, eventsEvery, nil
+	return w.message, f.eventsAgain(w), nil
 }
 
 // counted is how many pods do something.

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"sync"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,12 +22,29 @@ import (
 // pod is the first pod of the task's Job, once the Job controller has made it.
 func (w *world) pod(t *v1alpha1.MCPTask) *corev1.Pod {
 	w.Helper()
+	return w.podWith(t, nil)
+}
+
+// index is the pod of a completion index of the task's Job, once the Job controller has made it: the first one, or the next after
+// others.
+func (w *world) index(t *v1alpha1.MCPTask, n int, others ...*corev1.Pod) *corev1.Pod {
+	w.Helper()
+	return w.podWith(t, map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(n)}, others...)
+}
+
+// podWith is a pod of the task's Job that has the labels and is none of the others.
+func (w *world) podWith(t *v1alpha1.MCPTask, labels map[string]string, others ...*corev1.Pod) *corev1.Pod {
+	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
-	changes := w.watch(ctx, &corev1.PodList{}, client.InNamespace(w.ns), client.MatchingLabels{v1alpha1.LabelTask: t.Name})
+	match := client.MatchingLabels{v1alpha1.LabelTask: t.Name}
+	maps.Copy(match, labels)
+	changes := w.watch(ctx, &corev1.PodList{}, client.InNamespace(w.ns), match)
 	defer changes.Stop()
 	for change := range changes.ResultChan() {
-		if pod, ok := change.Object.(*corev1.Pod); ok && change.Type != "DELETED" {
+		pod, ok := change.Object.(*corev1.Pod)
+		known := ok && slices.ContainsFunc(others, func(other *corev1.Pod) bool { return other.UID == pod.UID })
+		if ok && !known && change.Type != "DELETED" {
 			return pod
 		}
 	}
@@ -115,10 +136,11 @@ func (w *world) removes(pod *corev1.Pod) {
 	w.awaitGone(pod)
 }
 
-// logs are what containers have written: the same text for all pods of a test, or an error.
+// logs are what containers have written: the same text for all pods of a test but those that have their own, or an error.
 type logs struct {
 	mu   sync.Mutex
 	text string
+	own  map[string]string
 	err  error
 	read int
 }
@@ -134,7 +156,21 @@ func (l *logs) Tail(_ context.Context, pod types.NamespacedName, container strin
 	if pod.Name == "" || container == "" || limit <= 0 {
 		return job.Output{}, fmt.Errorf("asked for %d bytes of container %q of pod %q", limit, container, pod)
 	}
-	return job.Output{Data: []byte(l.text), Total: int64(len(l.text))}, nil
+	text, ok := l.own[pod.Name]
+	if !ok {
+		text = l.text
+	}
+	return job.Output{Data: []byte(text), Total: int64(len(text))}, nil
+}
+
+// of sets what the container of one pod has written.
+func (l *logs) of(pod *corev1.Pod, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.own == nil {
+		l.own = map[string]string{}
+	}
+	l.own[pod.Name] = text
 }
 
 // Errors implements controller.LogReader for a cluster that keeps no streams apart.
