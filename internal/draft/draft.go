@@ -80,6 +80,7 @@ type execution struct {
 	keep                bool          // retention was set
 	retries             int32
 	retriesSet          bool
+	perIndex            bool
 }
 
 func newDraft(m *manifest, namespace string) *draft {
@@ -145,6 +146,11 @@ func (d *draft) leaveOut() {
 	d.leaveOutMeta(&t.Spec.Template.ObjectMeta, "spec.template.metadata")
 
 	s := &t.Spec
+	d.execution.perIndex = s.BackoffLimitPerIndex != nil
+	if d.execution.perIndex && s.BackoffLimit != nil {
+		d.drop("spec.backoffLimit", "a tool with backoffLimitPerIndex has no limit for all indexes together")
+		s.BackoffLimit = nil
+	}
 	if s.BackoffLimit != nil {
 		d.execution.retries, d.execution.retriesSet = min(*s.BackoffLimit, maxRetries), true
 		if *s.BackoffLimit > maxRetries {
@@ -444,6 +450,8 @@ func (d *draft) executionTree() tree {
 		e.set("deadline", text("1h"), "TODO: how long may it run? The Job had no limit.")
 	}
 	switch {
+	case d.execution.perIndex:
+		e.set("retries", integer("0"), "The template's backoffLimitPerIndex says how often each index is tried again.")
 	case d.execution.retries > 0:
 		e.set("retries", integer(fmt.Sprint(d.execution.retries)), "TODO: the Job's backoffLimit. Is it harmless to run it again after a failure?")
 	case !d.execution.retriesSet:
