@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -143,6 +146,54 @@ func count(ctx context.Context, c call) (int, error) {
 		return terminated, nil
 	}
 	return marks(ctx, c)
+}
+
+// indexed does one share of a list, as the pods of an Indexed Job do.
+func indexed(_ context.Context, c call) (int, error) {
+	index, err := strconv.Atoi(os.Getenv("JOB_COMPLETION_INDEX"))
+	if err != nil {
+		return 2, fmt.Errorf("JOB_COMPLETION_INDEX: %w", err)
+	}
+	var items []string
+	var fail, flaky []int
+	if err := errors.Join(c.list("items", &items), c.list("fail", &fail), c.list("flaky", &flaky)); err != nil {
+		return 2, err
+	}
+	code, err := c.integer("code", 1)
+	if err != nil {
+		return 2, err
+	}
+	first, err := false, error(nil)
+	if slices.Contains(flaky, index) {
+		if first, err = leaveMark(filepath.Join(c.str("dir", "."), fmt.Sprintf("mark-%d", index))); err != nil {
+			return 1, err
+		}
+	}
+	switch {
+	case index >= len(items):
+		return 2, fmt.Errorf("there is no item %d", index)
+	case slices.Contains(fail, index):
+		return code, fmt.Errorf("cannot turn %q", items[index])
+	case first:
+		return 1, errors.New("this is the first time")
+	}
+	letters := []rune(items[index])
+	slices.Reverse(letters)
+	_, err = fmt.Fprintln(c.stdout, string(letters))
+	return 0, err
+}
+
+// leaveMark makes a file and reports whether it was not there yet.
+func leaveMark(path string) (first bool, err error) {
+	mark, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case err == nil:
+		return true, mark.Close()
+	case errors.Is(err, fs.ErrExist):
+		return false, nil
+	default:
+		return false, fmt.Errorf("leave a mark: %w", err)
+	}
 }
 
 func marks(_ context.Context, c call) (int, error) {

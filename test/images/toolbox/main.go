@@ -36,6 +36,8 @@ var commands = []command{
 	{"exit", "print and exit: --code, --stdout, --stderr, --sleep (seconds), --trap (SIGTERM: exit code, or ignore)", exit},
 	{"spew", "print much: --bytes, --pattern, --channel (stdout, stderr)", spew},
 	{"count", "leave a mark in --dir and print how many there are: --sleep (seconds before the end)", count},
+	{"indexed", "do what JOB_COMPLETION_INDEX says: print that one of --items backwards; --fail (indexes that exit with --code), " +
+		"--flaky (indexes that fail the first time, by a mark in --dir)", indexed},
 	{"marks", "print how many marks there are in --dir", marks},
 }
 

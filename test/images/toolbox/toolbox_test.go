@@ -107,6 +107,33 @@ func TestCount(t *testing.T) {
 	}
 }
 
+func TestIndexed(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "arguments.json")
+	if err := os.WriteFile(file, []byte(`{"items":["foo","bär","baz"],"fail":[0],"flaky":[1]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		index          string
+		code           int
+		stdout, stderr string
+	}{
+		{"0", 7, "", "toolbox: cannot turn \"foo\"\n"},
+		{"1", 1, "", "toolbox: this is the first time\n"},
+		{"1", 0, "räb\n", ""},
+		{"2", 0, "zab\n", ""},
+		{"3", 2, "", "toolbox: there is no item 3\n"},
+		{"", 2, "", "toolbox: JOB_COMPLETION_INDEX: strconv.Atoi: parsing \"\": invalid syntax\n"},
+	} {
+		t.Setenv("JOB_COMPLETION_INDEX", test.index)
+		var stdout, stderr strings.Builder
+		code := run(t.Context(), []string{"indexed", "--code=7", "--dir=" + dir}, file, &stdout, &stderr)
+		if code != test.code || stdout.String() != test.stdout || stderr.String() != test.stderr {
+			t.Errorf("index %s: exit %d, stdout %q, stderr %q", test.index, code, stdout.String(), stderr.String())
+		}
+	}
+}
+
 // TestTerminated runs the commands that take a while with SIGTERM already there.
 func TestTerminated(t *testing.T) {
 	tests := map[string]struct {

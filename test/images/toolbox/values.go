@@ -75,6 +75,18 @@ func (v values) integer(name string, otherwise int) (int, error) {
 	return n, nil
 }
 
+// list reads a JSON list into a pointer to a slice; one that is missing leaves it as it is.
+func (v values) list(name string, into any) error {
+	text := v.text[name]
+	if text == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("%s must be a JSON list: %w", name, err)
+	}
+	return nil
+}
+
 func (v values) seconds(name string) (time.Duration, error) {
 	text := v.text[name]
 	if text == "" {
