@@ -21,9 +21,12 @@ const (
 	readTimeout = 10 * time.Second
 	// patience is how long a log that cannot be read is tried again, before the task ends without it.
 	patience = time.Minute
+	// glanceTimeout is how long somebody who cancels is kept waiting for the end of the output, and glanceLimit how much is read.
+	glanceTimeout = 3 * time.Second
+	glanceLimit   = 2 << 10
 )
 
-// LogReader reads the logs of containers that have ended. An error means that a log could not be read this time; one that
+// LogReader reads the logs of containers, most of which have ended. An error means that a log could not be read this time; one that
 // apierrors.IsNotFound tells apart, that it never will be.
 type LogReader interface {
 	// Tail reads the last limit bytes of a log.
@@ -89,6 +92,18 @@ func (c *capture) without(err error, failingSince time.Time) (job.Output, error)
 		return job.Output{}, &notYetError{after: again, err: fmt.Errorf("read the log: %w", err)}
 	}
 	return job.Output{Unavailable: "its node did not hand out the log"}, nil
+}
+
+// glance puts the end of what a container has written so far into the observation; nothing where that cannot be had at once.
+func (c *capture) glance(ctx context.Context, o *task.Observation, v task.Verdict) {
+	ctx, cancel := context.WithTimeout(ctx, glanceTimeout)
+	defer cancel()
+	output, err := c.logs.Tail(ctx, client.ObjectKeyFromObject(v.Pod), v.Container, glanceLimit)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("The output so far cannot be read", "cause", err.Error())
+		output = job.Output{}
+	}
+	o.SoFar = &output
 }
 
 // addErrors adds the end of stderr, which the end of a long log may not show. Most clusters cannot tell it apart; then the log

@@ -147,6 +147,9 @@ func (c *taskController) act(ctx context.Context, o *task.Observation, v task.Ve
 		return c.capture.read(ctx, o, v)
 	case task.NextOutputs:
 		return c.capture.readAll(ctx, o, v)
+	case task.NextGlance:
+		c.capture.glance(ctx, o, v)
+		return nil
 	case task.NextStop:
 		return c.stop(ctx, o)
 	}

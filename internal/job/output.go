@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -39,6 +40,17 @@ func (o Output) checked() Output {
 		return Output{Unavailable: "the node no longer has it"}
 	}
 	return o
+}
+
+// LastWords is the end of the log as one line of at most limit bytes, for a message; empty where there is none.
+func (o Output) LastWords(limit int) string {
+	printable := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, logTail(o.checked(), int64(limit)).text())
+	return strings.Join(strings.Fields(printable), " ")
 }
 
 // NoLog reports whether what was read as a log is a sentence of the kubelet's that there is none: it sends that as if it were

@@ -83,3 +83,24 @@ func TestOutput_B18_SentencesOfTheKubelet(t *testing.T) {
 		}
 	}
 }
+
+func TestLastWords_B41(t *testing.T) {
+	for name, c := range map[string]struct {
+		out  Output
+		want string
+	}{
+		"nothing":               {Output{}, ""},
+		"white space":           {Output{Data: []byte(" \n\t\n"), Total: 4}, ""},
+		"short":                 {Output{Data: []byte("step 1\nstep 2\n"), Total: 14}, "step 1 step 2"},
+		"the end of much":       {Output{Data: []byte("0123456789 step 3\n"), Total: 18}, "23456789 step 3"},
+		"whole characters":      {Output{Data: []byte("ééééééééé"), Total: 18}, "ééééééé"},
+		"colours and bells":     {Output{Data: []byte("\x1b[1mred\x1b[0m\a"), Total: 12}, "[1mred[0m"},
+		"no UTF-8":              {Output{Data: []byte("a\xffb"), Total: 3}, "a�b"},
+		"no log":                {Output{Unavailable: "its pod is gone"}, ""},
+		"a kubelet's own words": {Output{Data: []byte("unable to retrieve container logs for containerd://x")}, ""},
+	} {
+		if got := c.out.LastWords(15); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

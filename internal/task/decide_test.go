@@ -451,7 +451,26 @@ var situations = []situation{
 		"cancelling", working, v1alpha1.ReasonCancelling, "changed my mind", NextStop},
 	{"cancel while it runs",
 		newScene().job().started().cancel().pod(2, runs(5)),
-		"cancelling", working, v1alpha1.ReasonCancelling, "", NextStop},
+		"cancelling", working, v1alpha1.ReasonCancelling, "", NextGlance},
+	{"B41: cancel while it runs, and what it has written is known",
+		newScene().job().started().cancel().pod(2, runs(5)).soFar("step 41 of 100\n"),
+		"cancelling", working, v1alpha1.ReasonCancelling, "changed my mind. Its last output: step 41 of 100", NextStop},
+	{"B41: cancel while it runs, and its log cannot be read",
+		newScene().job().started().cancel().pod(2, runs(5)).soFar(""),
+		"cancelling", working, v1alpha1.ReasonCancelling, "changed my mind", NextStop},
+	{"B41: it is being stopped after a cancel, and what it had written is on the record",
+		newScene().job().started().cancel().deletingJob().pod(2, runs(5), deleted(51)).
+			record(working, v1alpha1.ReasonCancelling).says("Cancel requested; stopping the work: changed my mind. Its last output: step 41"),
+		"cancelling", working, v1alpha1.ReasonCancelling, "changed my mind. Its last output: step 41", ""},
+	{"B41: a reason that looks like the end of the output",
+		newScene().job().started().cancel().deletingJob().pod(2, runs(5), deleted(51)).
+			with(func(o *Observation) { o.Task.Spec.Cancel.Reason = "no. Its last output: x" }).
+			record(working, v1alpha1.ReasonCancelling).says("Cancel requested; stopping the work: no. Its last output: x"),
+		"cancelling", working, v1alpha1.ReasonCancelling, "stopping the work: no. Its last output: x", ""},
+	{"B41: it is cancelled, and what it had written is on the record",
+		newScene().job().started().cancel().with(func(o *Observation) { o.Job = nil }).fresh().
+			record(working, v1alpha1.ReasonCancelling).says("Cancel requested; stopping the work: changed my mind. Its last output: step 41"),
+		"cancelled", cancelled, v1alpha1.ReasonCancelled, "Cancelled: changed my mind. Its last output: step 41", ""},
 	{"the Job is being deleted after a cancel",
 		newScene().job().started().cancel().deletingJob().pod(2, runs(5), deleted(51)),
 		"cancelling", working, v1alpha1.ReasonCancelling, "", ""},

@@ -52,6 +52,8 @@ type Observation struct {
 	Output *job.Output
 	// Outputs is the same of the pods of a Job with several, by their UIDs; nil: not read.
 	Outputs map[types.UID]job.Output
+	// SoFar is what a main container that runs has written so far; nil: not read.
+	SoFar *job.Output
 }
 
 // Refusal is a final No to a task's Job.
@@ -82,6 +84,8 @@ const (
 	NextOutput Next = "Output"
 	// NextOutputs: read the logs of Verdict.Pods.
 	NextOutputs Next = "Outputs"
+	// NextGlance: read the end of the log of Verdict.Pod, whose container runs. It is tried once, and for a moment only.
+	NextGlance Next = "Glance"
 	// NextStop: delete the Job, and its pods with it.
 	NextStop Next = "Stop"
 )
@@ -118,7 +122,7 @@ type Verdict struct {
 	Next Next
 	// About is the object whose events are wanted, with NextEvents.
 	About types.UID
-	// Pod and Container say whose log is wanted, with NextOutput; Errors, that the tool failed.
+	// Pod and Container say whose log is wanted, with NextOutput and NextGlance; Errors, that the tool failed.
 	Pod       *corev1.Pod
 	Container string
 	Errors    bool

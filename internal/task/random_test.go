@@ -228,6 +228,8 @@ func (w *world) act(t *testing.T, o *Observation, v Verdict, version int) int {
 		for _, pod := range v.Pods {
 			o.Outputs[pod.UID] = job.Output{Data: []byte("output")}
 		}
+	case NextGlance:
+		o.SoFar = &job.Output{Data: []byte("so far")}
 	case NextStop:
 		o.Stopped = true
 		if w.Job != nil {

@@ -1,6 +1,10 @@
 package task
 
-import "github.com/mcptasks/mcptasks/api/v1alpha1"
+import (
+	"strings"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
+)
 
 // stopRules speak once somebody wants the Job gone, or it is gone. They come after the outcome rules: a container that came to
 // its own end first keeps its outcome.
@@ -16,20 +20,25 @@ var stopRules = []Rule{{
 		if !f.FreshJob {
 			return f.unchanged(NextFreshJob)
 		}
-		return f.cancelled(v1alpha1.ReasonCancelled, withReason("Cancelled", f.Task.Spec.Cancel.Reason))
+		return f.cancelled(v1alpha1.ReasonCancelled, f.withLastWords(withReason("Cancelled", f.Task.Spec.Cancel.Reason)))
 	},
 }, {
 	Name:    "cancelling",
 	Seen:    "a cancel was asked for, and the pods are being stopped",
 	State:   v1alpha1.StateWorking,
 	Reasons: []string{v1alpha1.ReasonCancelling},
-	Note:    "SIGTERM first; how long the grace period is, the tool's template says.",
+	Note: "SIGTERM first; how long the grace period is, the tool's template says. The message has the end of the output so far, " +
+		"and keeps it: the log goes with the pods.",
 	speak: func(f *facts) *Verdict {
 		if f.Task.Spec.Cancel == nil {
 			return nil
 		}
-		v := f.working(v1alpha1.ReasonCancelling, cancelMessage(f.Task.Spec.Cancel))
-		if !f.jobDeleting() && !f.Stopped {
+		v := f.working(v1alpha1.ReasonCancelling, f.withLastWords(cancelMessage(f.Task.Spec.Cancel)))
+		switch {
+		case f.jobDeleting() || f.Stopped:
+		case f.SoFar == nil && f.several == nil && f.last != nil && f.last.running():
+			v.Next, v.Pod, v.Container = NextGlance, f.last.pod, f.main
+		default:
 			v.Next = NextStop
 		}
 		v.After = f.untilLost()
@@ -83,3 +92,30 @@ var stopRules = []Rule{{
 
 // gone: neither the Job nor any of its pods is left.
 func (f *facts) gone() bool { return f.launched && f.Job == nil && f.last == nil }
+
+const (
+	// lastWordsMark stands before the end of the output in the message of a task that is being cancelled.
+	lastWordsMark = ". Its last output: "
+	// maxLastWords is how much of the output that is, in bytes.
+	maxLastWords = 300
+)
+
+// withLastWords adds to a message the end of what the work had written when it was stopped, where anybody knows. Once the pods are
+// gone only the record has it.
+func (f *facts) withLastWords(message string) string {
+	words := ""
+	switch s := f.Task.Status; {
+	case f.SoFar != nil:
+		words = f.SoFar.LastWords(maxLastWords)
+	case s.Reason == v1alpha1.ReasonCancelling:
+		if rest, ok := strings.CutPrefix(s.Message, beforeLastWords(cancelMessage(f.Task.Spec.Cancel))); ok {
+			words = rest
+		}
+	}
+	if words == "" {
+		return message
+	}
+	return beforeLastWords(message) + words
+}
+
+func beforeLastWords(message string) string { return strings.TrimRight(message, ". ") + lastWordsMark }

@@ -104,6 +104,15 @@ func (s *scene) record(state v1alpha1.TaskState, reason string) *scene {
 	return s
 }
 
+// says is the message on the record.
+func (s *scene) says(message string) *scene { s.Task.Status.Message = message; return s }
+
+// soFar is what the container that runs has written.
+func (s *scene) soFar(text string) *scene {
+	s.SoFar = &job.Output{Data: []byte(text), Total: int64(len(text))}
+	return s
+}
+
 // started is on the record: the main container ran.
 func (s *scene) started() *scene {
 	s.Task.Status.StartedAt = &metav1.MicroTime{Time: at(5).Time}

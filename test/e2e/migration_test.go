@@ -64,8 +64,8 @@ func TestMainJobMigration(t *testing.T) {
 	}
 }
 
-// TestMainJobCancel cancels a migration in the middle of its work.
-func TestMainJobCancel(t *testing.T) {
+// TestMainJobCancel_B13 cancels a migration in the middle of its work.
+func TestMainJobCancel_B13(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	x.claim("databases")

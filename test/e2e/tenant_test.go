@@ -43,7 +43,7 @@ func newTenant(t *testing.T) *tenant {
 	x.create(namespace)
 	t.Cleanup(func() {
 		// t's own context has ended by now.
-		if err := cluster.Delete(context.Background(), namespace); err != nil {
+		if err := client.IgnoreNotFound(cluster.Delete(context.Background(), namespace)); err != nil {
 			t.Errorf("remove the tenant: %v", err)
 		}
 	})

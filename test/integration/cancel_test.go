@@ -128,7 +128,7 @@ func TestCancelSurvivesTheController_A10(t *testing.T) {
 	w.awaitState(call, v1alpha1.StateCancelled)
 }
 
-func TestCancelByDeletingTheJob(t *testing.T) {
+func TestCancelByDeletingTheJob_B02(t *testing.T) {
 	w := newWorld(t)
 	w.controller()
 	call := w.call(w.tool())

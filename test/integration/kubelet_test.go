@@ -90,24 +90,27 @@ func (w *world) waits(pod *corev1.Pod, reason, message string) {
 // exits is the kubelet's word that a running container has ended; with the last one, the pod has.
 func (w *world) exits(pod *corev1.Pod, container string, code int32) {
 	w.Helper()
-	w.setStatus(pod, func(s *corev1.PodStatus) {
-		over := true
-		for i := range s.ContainerStatuses {
-			state := &s.ContainerStatuses[i].State
-			if s.ContainerStatuses[i].Name == container {
-				*state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-					ExitCode: code, Reason: "Completed", StartedAt: metav1.Now(), FinishedAt: metav1.Now(),
-				}}
-			}
-			over = over && state.Terminated != nil
+	w.setStatus(pod, func(s *corev1.PodStatus) { terminate(s, container, code) })
+}
+
+// terminate is what the kubelet writes when a container has ended.
+func terminate(s *corev1.PodStatus, container string, code int32) {
+	over := true
+	for i := range s.ContainerStatuses {
+		state := &s.ContainerStatuses[i].State
+		if s.ContainerStatuses[i].Name == container {
+			*state = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: code, Reason: "Completed", StartedAt: metav1.Now(), FinishedAt: metav1.Now(),
+			}}
 		}
-		switch {
-		case over && code == 0:
-			s.Phase = corev1.PodSucceeded
-		case over:
-			s.Phase = corev1.PodFailed
-		}
-	})
+		over = over && state.Terminated != nil
+	}
+	switch {
+	case over && code == 0:
+		s.Phase = corev1.PodSucceeded
+	case over:
+		s.Phase = corev1.PodFailed
+	}
 }
 
 // setStatus changes the pod's status in one write.

@@ -57,7 +57,7 @@ func (w *world) namespace(prefix string) string {
 	w.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := admin.Delete(ctx, ns); err != nil {
+		if err := client.IgnoreNotFound(admin.Delete(ctx, ns)); err != nil {
 			w.Errorf("delete namespace %s: %v", ns.Name, err)
 		}
 	})

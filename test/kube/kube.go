@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -104,4 +105,18 @@ func (c *Cluster) WaitReady(ctx context.Context, key types.NamespacedName) error
 		return fmt.Errorf("the tool %s is not ready (%s): %w", key, reason, err)
 	}
 	return nil
+}
+
+// Log is all that the pod's first container has written.
+func (c *Cluster) Log(ctx context.Context, pod *corev1.Pod) (string, error) {
+	clients, err := kubernetes.NewForConfig(c.config)
+	if err != nil {
+		return "", err
+	}
+	options := &corev1.PodLogOptions{Container: pod.Spec.Containers[0].Name}
+	text, err := clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).DoRaw(ctx)
+	if err != nil {
+		return "", fmt.Errorf("read the log of pod %s: %w", pod.Name, err)
+	}
+	return string(text), nil
 }

@@ -112,7 +112,11 @@ func newReplicaAt(
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(handler)
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
 	t.Cleanup(server.Close)
 	t.Cleanup(drain) // before Close, which waits for what is in flight
 	f.url = server.URL + endpoint.Path

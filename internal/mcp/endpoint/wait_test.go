@@ -163,43 +163,54 @@ func TestNoProgressForTasks_S9_S120(t *testing.T) {
 	}
 }
 
-// A21: a client that hangs up while it is waiting wants nothing more, in any era.
+// A21: a client that hangs up while it is waiting wants nothing more, in any era and over both versions of HTTP.
 func TestHangingUpWhileWaiting_A21_S15(t *testing.T) {
-	for era, edit := range map[string]func(body string, header http.Header) string{
+	eras := map[string]func(body string, header http.Header) string{
 		"modern": func(body string, _ http.Header) string { return body },
 		"legacy": func(_ string, header http.Header) string {
 			header.Set("MCP-Protocol-Version", "2025-11-25")
 			return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}}`
 		},
-	} {
-		t.Run(era, func(t *testing.T) {
-			f := newFixture(t)
-			ctx, hangUp := context.WithCancel(t.Context())
-			defer hangUp()
-			body, header, err := f.client(alice, withoutTasks).Encode("tools/call", "slow", map[string]any{"name": "slow"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			request := edit(string(body), header)
-			done := make(chan error, 1)
-			go func() {
-				response, err := f.client(alice).Send(ctx, []byte(request), header)
-				if err == nil {
-					_, err = io.ReadAll(response.Body)
-					_ = response.Body.Close()
+	}
+	protocols := map[string]func(*http.Protocols){
+		"HTTP/1.1": func(p *http.Protocols) { p.SetHTTP1(true) },
+		"h2c":      func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) },
+	}
+	for era, edit := range eras {
+		for protocol, speak := range protocols {
+			t.Run(era+", "+protocol, func(t *testing.T) {
+				f := newFixture(t)
+				transport := &http.Transport{Protocols: new(http.Protocols)}
+				speak(transport.Protocols)
+				t.Cleanup(transport.CloseIdleConnections)
+				c := f.client(alice, withoutTasks, func(c *mcpclient.Client) { c.HTTP = &http.Client{Transport: transport} })
+				ctx, hangUp := context.WithCancel(t.Context())
+				defer hangUp()
+				body, header, err := c.Encode("tools/call", "slow", map[string]any{"name": "slow"})
+				if err != nil {
+					t.Fatal(err)
 				}
-				done <- err
-			}()
-			eventually(t, "the task is there", func() bool { return len(f.cluster.Tasks(t, "team-a")) == 1 })
-			hangUp()
-			if err := <-done; !errors.Is(err, context.Canceled) {
-				t.Fatalf("got %v", err)
-			}
-			eventually(t, "the task is cancelled", func() bool {
-				cancel := f.cluster.Tasks(t, "team-a")[0].Spec.Cancel
-				return cancel != nil && cancel.By == alice && cancel.Reason == "the caller hung up"
+				request := edit(string(body), header)
+				done := make(chan error, 1)
+				go func() {
+					response, err := c.Send(ctx, []byte(request), header)
+					if err == nil {
+						_, err = io.ReadAll(response.Body)
+						_ = response.Body.Close()
+					}
+					done <- err
+				}()
+				eventually(t, "the task is there", func() bool { return len(f.cluster.Tasks(t, "team-a")) == 1 })
+				hangUp()
+				if err := <-done; !errors.Is(err, context.Canceled) {
+					t.Fatalf("got %v", err)
+				}
+				eventually(t, "the task is cancelled", func() bool {
+					cancel := f.cluster.Tasks(t, "team-a")[0].Spec.Cancel
+					return cancel != nil && cancel.By == alice && cancel.Reason == "the caller hung up"
+				})
 			})
-		})
+		}
 	}
 }
 

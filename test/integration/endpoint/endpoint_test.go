@@ -59,6 +59,9 @@ func TestEveryReplicaFindsANewTask_A07_T10(t *testing.T) {
 				t.Fatalf("the cancel of task %d is not seen by who asked for it: %+v, %v", i, task, err)
 			}
 		}
+		if i%10 == 5 {
+			hear(t, listen(t, second, id), id, "working", "")
+		}
 	}
 }
 
@@ -106,6 +109,71 @@ func TestBytes_A15_A26(t *testing.T) {
 		task, err := c.Wait(t.Context(), id, nil)
 		if err != nil || task.Result.Text() != text {
 			t.Fatalf("got %v", err)
+		}
+	}
+}
+
+// A15: reading a result changes nothing and uses nothing up, also where the answer gets lost on the way.
+func TestResultsCanBeReadAgain_A15(t *testing.T) {
+	a, b := startReplica(t), startReplica(t)
+	tool(t, "read-again")
+	first, second := a.client(t, tenant, agent), b.client(t, tenant, agent)
+	awaitTool(t, first, "read-again")
+	id := call(t, first, "read-again", nil)
+	setStatus(t, id, completed(`{"resultType":"complete","content":[{"type":"text","text":"`+strings.Repeat("<ü>", 50_000)+`"}]}`))
+	if _, err := first.Wait(t.Context(), id, nil); err != nil {
+		t.Fatal(err)
+	}
+	before := getTask(t, id).ResourceVersion
+
+	params := map[string]any{"taskId": id}
+	body, header, err := first.Encode("tasks/get", id, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost, err := first.Send(t.Context(), body, header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = lost.Body.Close() // unread: the connection is closed
+
+	want, err := second.Request(t.Context(), "tasks/get", id, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		for _, c := range []*mcpclient.Client{first, second} {
+			if got, err := c.Request(t.Context(), "tasks/get", id, params); err != nil || string(got) != string(want) {
+				t.Errorf("got %d bytes, %v; want the same %d bytes as before", len(got), err, len(want))
+			}
+		}
+	}
+	if after := getTask(t, id).ResourceVersion; after != before {
+		t.Errorf("reading changed the task from version %s to %s", before, after)
+	}
+}
+
+// A18: who has lost the ids of their tasks is found by their label, with what an operator wants to know.
+func TestTasksOfAnOwner_A18(t *testing.T) {
+	r := startReplica(t)
+	tool(t, "forgotten")
+	c, stranger := r.client(t, tenant, agent), r.client(t, tenant, other)
+	awaitTool(t, c, "forgotten")
+	id := call(t, c, "forgotten", nil)
+	for range 19 {
+		call(t, c, "forgotten", nil)
+	}
+	call(t, stranger, "forgotten", nil)
+	var list v1alpha1.MCPTaskList
+	labels := client.MatchingLabels{
+		v1alpha1.LabelTool: "forgotten", v1alpha1.LabelOwner: getTask(t, id).Labels[v1alpha1.LabelOwner],
+	}
+	if err := cluster.List(t.Context(), &list, client.InNamespace(tenant), labels); err != nil || len(list.Items) != 20 {
+		t.Errorf("%d tasks of the owner, %v", len(list.Items), err)
+	}
+	for i := range list.Items {
+		if owner := list.Items[i].Spec.Owner.Subject; !strings.HasSuffix(owner, ":"+agent) {
+			t.Errorf("a task of %s", owner)
 		}
 	}
 }
@@ -184,7 +252,7 @@ func TestCallers_A08_A33_S133(t *testing.T) {
 	}
 }
 
-func TestFullQuota(t *testing.T) {
+func TestFullQuota_A18(t *testing.T) {
 	r := startReplica(t)
 	tool(t, "quota")
 	c := r.client(t, small, agent)
