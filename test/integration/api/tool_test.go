@@ -136,6 +136,9 @@ func TestToolRules(t *testing.T) {
 	deadline := func(d time.Duration) func(*v1alpha1.MCPTool) {
 		return execution(func(e *v1alpha1.Execution) { e.Deadline.Duration = d })
 	}
+	keptTask := func(d time.Duration) func(*v1alpha1.MCPTool) {
+		return execution(func(e *v1alpha1.Execution) { e.Retention.Task.Duration = d })
+	}
 	limit := func(q string) func(*v1alpha1.MCPTool) {
 		return func(tool *v1alpha1.MCPTool) { tool.Spec.Result.Limit = resource.MustParse(q) }
 	}
@@ -176,6 +179,11 @@ func TestToolRules(t *testing.T) {
 		"retries 21":               {execution(func(e *v1alpha1.Execution) { e.Retries = 21 }), "spec.execution.retries"},
 		"A16: kept for no time":    {execution(func(e *v1alpha1.Execution) { e.Retention.Task.Duration = 0 }), "must be null or"},
 		"A16: kept for ever":       {execution(func(e *v1alpha1.Execution) { e.Retention.Task = nil }), ""},
+		"A16: kept for 999ms":      {keptTask(999 * time.Millisecond), "must be null or"},
+		"A16: kept for 1.5s":       {keptTask(1500 * time.Millisecond), ""},
+		"A16: kept for less":       {keptTask(-time.Second), "must be null or"},
+		"A16: kept for 8761h":      {keptTask(8761 * time.Hour), "must be null or"},
+		"A16: kept past integers":  {keptTask(1 << 31 * time.Second), "must be null or"},
 		"Job removed at once":      {execution(func(e *v1alpha1.Execution) { e.Retention.Job.Duration = 0 }), ""},
 		"limit 512Ki":              {limit("512Ki"), ""},
 		"limit 513Ki":              {limit("513Ki"), "from 1 to 512Ki"},
