@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
 
@@ -89,4 +93,55 @@ func (x *tenant) callRaw(c *mcpclient.Client, tool, arguments string) string {
 		x.t.Fatalf("%s answered %s", tool, answer)
 	}
 	return reply.Result.TaskID
+}
+
+// TestTool_BindingsSetTypedFields: what a call asks for becomes the pod's resources, image, node and deadline, within the bounds that
+// the tool's author has set; beyond them nothing is started.
+func TestTool_BindingsSetTypedFields(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t)
+	b := tool("size", "echo-args").schema(`{"type":"object","required":["memory"],"additionalProperties":false,
+		"examples":[{"memory":"64Mi"}],
+		"properties":{"memory":{"type":"string"},"minutes":{"type":"integer"},"os":{"type":"string"}}}`)
+	const limits = "spec.template.spec.containers[name=tool].resources.limits"
+	b.tool.Spec.Bindings = []v1alpha1.Binding{
+		{Field: limits + ".memory", Value: "arguments.memory", Max: ptr.To(resource.MustParse("256Mi"))},
+		{Field: `spec.template.spec.nodeSelector["kubernetes.io/os"]`, Value: "arguments.?os.orValue('linux')", Values: []string{"linux"}},
+		{Field: "spec.template.spec.activeDeadlineSeconds", Value: "arguments.?minutes.orValue(5) * 60", Max: ptr.To(resource.MustParse("600"))},
+	}
+	x.offer(b)
+	c := x.replicas(1)[0]
+	for arguments, want := range map[string]string{
+		`{"memory":"1Gi"}`:                 "at most 256Mi",
+		`{"memory":"lots"}`:                "no quantity",
+		`{"memory":"64Mi","minutes":11}`:   "at most 600",
+		`{"memory":"64Mi","os":"windows"}`: "not one of linux",
+	} {
+		call, err := c.CallTool(x.ctx, "size", json.RawMessage(arguments))
+		x.must(err)
+		if call.Result == nil || !call.Result.IsError || !strings.Contains(call.Result.Text(), want) {
+			t.Errorf("%s: the answer is %+v, want a tool error with %q", arguments, call, want)
+		}
+	}
+	x.wantNothing()
+	id := x.callRaw(c, "size", `{"memory":"96Mi","minutes":3}`)
+	if task := x.wait(c, id); task.Status != "completed" || task.Result.IsError {
+		t.Fatalf("the task is %s: %+v", task.Status, task.Result)
+	}
+	pods, err := x.pods(x.ctx, id)
+	x.must(err)
+	spec := pods[0].Spec
+	if got := spec.Containers[0].Resources.Limits.Memory().String(); got != "96Mi" || spec.NodeSelector["kubernetes.io/os"] != "linux" ||
+		*spec.ActiveDeadlineSeconds != 180 {
+		t.Errorf("memory %s, node selector %v, deadline %d", got, spec.NodeSelector, *spec.ActiveDeadlineSeconds)
+	}
+
+	unbound := tool("unbound", "echo-args").schema(`{"type":"object","properties":{"account":{"type":"string"}}}`)
+	unbound.tool.Spec.Bindings = []v1alpha1.Binding{
+		{Field: "spec.template.spec.serviceAccountName", Value: "arguments.account", Values: []string{"admin"}},
+	}
+	x.create(unbound.in(x.namespace))
+	if ready := x.checked("unbound"); ready.Reason != v1alpha1.ToolReasonInvalidBinding {
+		t.Errorf("%s: %s", ready.Reason, ready.Message)
+	}
 }

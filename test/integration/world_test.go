@@ -194,6 +194,8 @@ func listFor(obj client.Object) (client.ObjectList, bool) {
 		return &batchv1.JobList{}, true
 	case *corev1.Pod:
 		return &corev1.PodList{}, true
+	case *corev1.Secret:
+		return &corev1.SecretList{}, true
 	}
 	return nil, false
 }

@@ -117,6 +117,30 @@ func TestCallAnswers(t *testing.T) {
 	refused(t, step{spec: `{"cancel":` + cancel + `}`}.apply(t, task), "")
 }
 
+// TestSecretArguments: that there is a Secret, and what is in it, stays as it is; that it has been stored is said once.
+func TestSecretArguments(t *testing.T) {
+	needCluster(t)
+	secret := func(variables ...string) *v1alpha1.MCPTask {
+		return newTask(func(task *v1alpha1.MCPTask) {
+			task.Spec.SecretArguments = &v1alpha1.SecretArguments{Variables: variables}
+		})
+	}
+	refused(t, cluster.Create(t.Context(), secret("PATH")), "spec.secretArguments.variables")
+	task := secret("MCP_ARG_PASSWORD")
+	if err := cluster.Create(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, step{spec: `{"secretArguments":null}`}.apply(t, task), "spec.secretArguments is immutable")
+	refused(t, step{spec: `{"secretArguments":{"variables":["MCP_ARG_OTHER"]}}`}.apply(t, task), "secretArguments.variables is immutable")
+	refused(t, step{spec: `{"secretArguments":{"storedAt":` + someTime + `}}`}.apply(t, task), "")
+	refused(t, step{spec: `{"secretArguments":{"storedAt":null}}`}.apply(t, task), "storedAt cannot be taken back")
+	plain := newTask()
+	if err := cluster.Create(t.Context(), plain); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, step{spec: `{"secretArguments":{}}`}.apply(t, plain), "spec.secretArguments is immutable")
+}
+
 // TestIdempotency: what a call's key became stays as it is.
 func TestIdempotency(t *testing.T) {
 	needCluster(t)

@@ -214,3 +214,26 @@ func refused(t *testing.T, err error, words string) {
 		t.Errorf("error %v, want %q", err, words)
 	}
 }
+
+// TestBindingRules: a binding has a bound of the one kind or the other.
+func TestBindingRules(t *testing.T) {
+	needCluster(t)
+	one := resource.MustParse("1")
+	number := v1alpha1.Binding{Field: "f", Value: "1", Max: &one}
+	for name, tc := range map[string]struct {
+		bindings []v1alpha1.Binding
+		err      string // empty: accepted
+	}{
+		"number":                {[]v1alpha1.Binding{number}, ""},
+		"text":                  {[]v1alpha1.Binding{{Field: "f", Value: "'a'", Values: []string{"a"}}}, ""},
+		"no bound":              {[]v1alpha1.Binding{{Field: "f", Value: "1"}}, "a binding needs max"},
+		"both bounds":           {[]v1alpha1.Binding{{Field: "f", Value: "1", Max: &one, Values: []string{"a"}}}, "a binding needs max"},
+		"no expression":         {[]v1alpha1.Binding{{Field: "f", Max: &one}}, "spec.bindings[0].value"},
+		"one field bound twice": {[]v1alpha1.Binding{number, number}, "spec.bindings[1]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tool := newTool(func(tool *v1alpha1.MCPTool) { tool.Spec.Bindings = tc.bindings })
+			refused(t, cluster.Create(t.Context(), tool), tc.err)
+		})
+	}
+}
