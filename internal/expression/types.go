@@ -71,6 +71,9 @@ func shapeOf(value any, path string, depth int) *Shape {
 	if !ok || depth > maxTypeDepth || subschema["$ref"] != nil || subschema["$dynamicRef"] != nil {
 		return &Shape{}
 	}
+	if subschema["type"] == nil && onlyTexts(subschema) {
+		return &Shape{kind: kindString}
+	}
 	switch subschema["type"] {
 	case "string":
 		return &Shape{kind: kindString}
@@ -97,6 +100,19 @@ func shapeOf(value any, path string, depth int) *Shape {
 		return &Shape{kind: kindMap, element: element}
 	}
 	return &Shape{}
+}
+
+// onlyTexts reports whether a schema lists the values that there are, and all of them are strings.
+func onlyTexts(subschema map[string]any) bool {
+	values, _ := subschema["enum"].([]any)
+	if value, ok := subschema["const"]; ok {
+		values = []any{value}
+	}
+	notText := func(value any) bool {
+		_, ok := value.(string)
+		return !ok
+	}
+	return len(values) > 0 && !slices.ContainsFunc(values, notText)
 }
 
 // structShape gives a type error for a property that the schema does not declare, because that is a typing mistake more often
