@@ -41,6 +41,8 @@ type Call struct {
 // possibly without arguments and result; spec.idempotency is set then. Secret arguments are in their Secret when Create returns; a
 // task whose Secret could not be created never runs. A refusal that concerns the caller is a *RefusedError,
 // ErrKeyReused or ErrNoKeys.
+//
+// While the API server is away, Create tries again for up to 15 s. Any error but ErrUnclear says that nothing will run.
 func (s *Store) Create(ctx context.Context, scope Scope, call Call) (*v1alpha1.MCPTask, error) {
 	var is identity
 	var err error
@@ -92,13 +94,10 @@ func (s *Store) Create(ctx context.Context, scope Scope, call Call) (*v1alpha1.M
 	// Once begun, the outcome is waited for, also if the caller hangs up: nobody could cancel a task that may or may not exist.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
-	if call.IdempotencyKey == "" {
-		err = s.client.Create(ctx, t)
-	} else {
+	if call.IdempotencyKey != "" {
 		t.Spec.Idempotency = &is.Idempotency
-		t, err = s.createOnce(ctx, t)
 	}
-	if err != nil {
+	if t, err = s.createOnce(ctx, t); err != nil {
 		return nil, refusal(err)
 	}
 	if call.Secret != nil {

@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -100,27 +102,68 @@ func canonical(call Call) (string, error) {
 	return string(text), err
 }
 
-// creates is how often Create tries with a key: more than once only if the task of an earlier call goes away in between.
+// creates is how often Create tries although it was told that there is a task of that name, and then that there is none: the task
+// of an earlier call goes away in between.
 const creates = 3
 
-// createOnce creates t, or returns the task that an equal call became before. Whatever the API server says to the create counts
-// only if there is no such task: a full quota, for one, may be full of it.
+// createPause is the pause before a create is tried again whose outcome is not clear.
+const createPause = 250 * time.Millisecond
+
+// ErrUnclear is the error of a Create that may have recorded a task or not: the API server was not there to say.
+var ErrUnclear = errors.New("nobody can say whether the task was recorded")
+
+// createOnce creates t, or returns the task of that name if it stems from the same call: an equal one with the same key, or this one,
+// by a create of which the answer got lost. With a key, whatever the API server says to the create counts only if there is no such
+// task: a full quota, for one, may be full of it.
 func (s *Store) createOnce(ctx context.Context, t *v1alpha1.MCPTask) (*v1alpha1.MCPTask, error) {
 	for try := 1; ; try++ {
 		err := s.client.Create(ctx, t)
-		if err == nil {
+		exists := apierrors.IsAlreadyExists(err)
+		switch {
+		case err == nil:
 			return t, nil
+		case t.Spec.Idempotency == nil && decided(err) && !exists:
+			return nil, err
 		}
 		found := &v1alpha1.MCPTask{}
 		readError := s.live.Get(ctx, client.ObjectKeyFromObject(t), found)
+		absent := apierrors.IsNotFound(readError)
 		switch {
 		case readError == nil:
 			return s.sameCall(t, found)
-		case !apierrors.IsNotFound(readError):
+		case absent && decided(err) && (!exists || try >= creates):
+			return nil, err
+		case !absent && decided(readError):
 			return nil, fmt.Errorf("read task %s: %w", t.Name, readError)
-		case !apierrors.IsAlreadyExists(err) || try == creates:
+		}
+		if !pause(ctx, createPause) {
+			if !absent {
+				err = fmt.Errorf("%w: %w", ErrUnclear, err)
+			}
 			return nil, err
 		}
+	}
+}
+
+// decided reports whether an error is the API server's word on a request, so that trying again would lead to the same.
+func decided(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code < http.StatusInternalServerError && code != http.StatusTooManyRequests
+}
+
+// pause waits; false: ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 
@@ -128,7 +171,9 @@ func (s *Store) createOnce(ctx context.Context, t *v1alpha1.MCPTask) (*v1alpha1.
 func (s *Store) sameCall(t, found *v1alpha1.MCPTask) (*v1alpha1.MCPTask, error) {
 	mine, theirs := t.Spec.Idempotency, found.Spec.Idempotency
 	switch {
-	case found.Spec.Owner != t.Spec.Owner || theirs == nil || theirs.KeyHash != mine.KeyHash:
+	case found.Spec.Owner == t.Spec.Owner && mine == nil && theirs == nil:
+		return found, nil // names without a key are random
+	case found.Spec.Owner != t.Spec.Owner || mine == nil || theirs == nil || theirs.KeyHash != mine.KeyHash:
 		return nil, fmt.Errorf("task %s has the name of a call that it does not stem from", t.Name)
 	case theirs.ArgumentsHash != mine.ArgumentsHash:
 		return nil, ErrKeyReused

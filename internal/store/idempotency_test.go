@@ -2,10 +2,13 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -212,4 +215,78 @@ func TestForeignTaskUnderTheName(t *testing.T) {
 	if found, err := s.Create(t.Context(), scope, callWith("a", `{}`)); err == nil || errors.Is(err, store.ErrKeyReused) {
 		t.Errorf("got %v, %v", found, err)
 	}
+}
+
+// A create whose answer got lost has recorded the task, and it is found again; one that was never heard of is repeated. What the API
+// server has decided is not.
+func TestUnclearCreate_B36(t *testing.T) {
+	busy := apierrors.NewTooManyRequests("slow down", 1)
+	timeout := apierrors.NewTimeoutError("request did not complete within the allotted time", 1)
+	for name, test := range map[string]unclearCreate{
+		"answer lost":              {failures: []error{errors.New("connection reset")}, recorded: true, attempts: 1},
+		"timeout after the work":   {failures: []error{timeout}, recorded: true, attempts: 1},
+		"timeout before the work":  {failures: []error{timeout, timeout}, attempts: 3},
+		"too many requests":        {failures: []error{busy}, attempts: 2},
+		"connection refused twice": {failures: []error{errors.New("refused"), errors.New("refused")}, attempts: 3},
+		"an invalid object":        {failures: []error{apierrors.NewBadRequest("no")}, attempts: 1, refused: true},
+	} {
+		for _, key := range []string{"", "order-7"} {
+			t.Run(fmt.Sprintf("%s, key %q", name, key), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { test.run(t, key) })
+			})
+		}
+	}
+}
+
+// unclearCreate is a create that is answered by failures before it is answered well.
+type unclearCreate struct {
+	failures []error
+	recorded bool // the failing creates have done their work
+	attempts int  // wanted
+	refused  bool // no task is wanted
+}
+
+func (u unclearCreate) run(t *testing.T, key string) {
+	cluster := storetest.New(t)
+	attempts := 0
+	cluster.Answer = func(create func() error) error {
+		attempts++
+		if attempts > len(u.failures) {
+			return create()
+		}
+		if u.recorded {
+			if err := create(); err != nil {
+				t.Error(err)
+			}
+		}
+		return u.failures[attempts-1]
+	}
+	task, err := keyed(cluster, "k").Create(t.Context(), scope, callWith(key, `{}`))
+	if attempts != u.attempts {
+		t.Errorf("%d creates, want %d", attempts, u.attempts)
+	}
+	tasks := cluster.Tasks(t, tenant)
+	switch {
+	case u.refused:
+		if err == nil || errors.Is(err, store.ErrUnclear) || len(tasks) != 0 {
+			t.Errorf("got %v and %d tasks", err, len(tasks))
+		}
+	case err != nil || len(tasks) != 1 || tasks[0].Name != task.Name:
+		t.Errorf("got %+v, %v and %d tasks", task, err, len(tasks))
+	}
+}
+
+// When the API server does not come back, the caller learns that nobody knows.
+func TestCreateWithoutAPIServer_B36(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := storetest.New(t)
+		cluster.Down(true)
+		begin := time.Now()
+		if _, err := keyed(cluster, "k").Create(t.Context(), scope, callWith("", `{}`)); !errors.Is(err, store.ErrUnclear) {
+			t.Errorf("got %v", err)
+		}
+		if waited := time.Since(begin); waited < 10*time.Second || waited > 20*time.Second {
+			t.Errorf("it gave up after %s", waited)
+		}
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -412,7 +413,7 @@ func TestAnswerToAQuestionSeenElsewhere(t *testing.T) {
 	}
 }
 
-func TestConflictsAreTriedAgain(t *testing.T) {
+func TestConflictsAreTriedAgain_B32(t *testing.T) {
 	cluster := storetest.New(t)
 	s := newReplica(t, cluster)
 	id := create(t, s.Store, `{}`).Name
@@ -496,19 +497,21 @@ func TestRefusals(t *testing.T) {
 		"no API server":      {errors.New("connection refused"), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster := storetest.New(t)
-			cluster.Refuse = func(client.Object) error { return test.refusal }
-			s := newReplica(t, cluster)
-			_, err := s.Create(t.Context(), scope, store.Call{Tool: storetest.Tool("mcptasks", "greet"), Arguments: `{}`})
-			refused := (*store.RefusedError)(nil)
-			switch {
-			case err == nil:
-				t.Fatal("no error")
-			case errors.As(err, &refused) != (test.reason != ""):
-				t.Fatalf("got %v", err)
-			case refused != nil && (refused.Reason != test.reason || !strings.Contains(refused.Message, test.words)):
-				t.Errorf("got %+v", refused)
-			}
+			synctest.Test(t, func(t *testing.T) { // giving up takes no time
+				cluster := storetest.New(t)
+				cluster.Refuse = func(client.Object) error { return test.refusal }
+				s := newReplica(t, cluster)
+				_, err := s.Create(t.Context(), scope, store.Call{Tool: storetest.Tool("mcptasks", "greet"), Arguments: `{}`})
+				refused := (*store.RefusedError)(nil)
+				switch {
+				case err == nil:
+					t.Fatal("no error")
+				case errors.As(err, &refused) != (test.reason != ""):
+					t.Fatalf("got %v", err)
+				case refused != nil && (refused.Reason != test.reason || !strings.Contains(refused.Message, test.words)):
+					t.Errorf("got %+v", refused)
+				}
+			})
 		})
 	}
 }

@@ -120,6 +120,9 @@ func (h *Handler) fail(e *exchange, err error) {
 func (h *Handler) explain(e *exchange, err error) (answer *wire.Error, gone bool) {
 	if errors.As(err, &answer) {
 		e.record.Code = answer.Code
+		if cause := answer.Cause(); cause != nil {
+			h.Logger.Error(cause, "A request could not be carried out", "rpc", e.request.Method, "target", e.record.Target)
+		}
 		return answer, false
 	}
 	if e.r.Context().Err() != nil {

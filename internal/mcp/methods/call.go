@@ -112,6 +112,9 @@ func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (
 		return Outcome{}, wire.InvalidParams("This server does not support _meta[%q], and so started nothing; "+
 			"the platform team can switch it on", wire.MetaIdempotencyKey)
 	}
+	if errors.Is(err, store.ErrUnclear) {
+		return Outcome{}, unclear(call).Because(err)
+	}
 	if refused := (*store.RefusedError)(nil); errors.As(err, &refused) {
 		return Outcome{}, wire.Internal(refused.Reason, "%s", refused.Message)
 	}
@@ -127,6 +130,17 @@ func (s *Service) CallTool(ctx context.Context, caller auth.Caller, call Call) (
 	}
 	result, err := s.wait(ctx, caller, tool, created, call.Waiting)
 	return Outcome{Result: result}, err
+}
+
+// unclear is what the caller is told when nobody knows whether the call was recorded.
+func unclear(call Call) *wire.Error {
+	const what = "The cluster does not answer, and it is not known whether your call was recorded. "
+	if call.IdempotencyKey != "" {
+		return wire.Internal("", what+"Call again with the same key in _meta[%q]: it will not be done twice",
+			wire.MetaIdempotencyKey)
+	}
+	return wire.Internal("", what+"If it must not be done twice, have the platform team look before you call again; "+
+		"calls with a key in _meta[%q] can be repeated safely", wire.MetaIdempotencyKey)
 }
 
 func (s *Service) find(ctx context.Context, caller auth.Caller, name string) (*catalog.Tool, error) {

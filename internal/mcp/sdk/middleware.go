@@ -157,6 +157,9 @@ func (m *middleware) explain(ctx context.Context, method string, err error) erro
 		}
 		answer = wire.Unexpected()
 	}
+	if cause := answer.Cause(); cause != nil {
+		m.logger.Error(cause, "A request could not be carried out", "rpc", method)
+	}
 	exchangeOf(ctx).code.Store(int64(answer.Code))
 	translated := &jsonrpc.Error{Code: int64(answer.Code), Message: answer.Message}
 	if answer.Data != nil {

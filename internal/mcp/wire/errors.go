@@ -37,7 +37,18 @@ type Error struct {
 	status int
 	// retryAfter is what the header of that name says; 0: it is not there.
 	retryAfter time.Duration
+	// cause is for the log and not for the client.
+	cause error
 }
+
+// Because adds what is for the log and not for the client.
+func (e *Error) Because(cause error) *Error {
+	e.cause = cause
+	return e
+}
+
+// Cause is what is to be logged; nil: nothing is.
+func (e *Error) Cause() error { return e.cause }
 
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }

@@ -31,6 +31,8 @@ type Cluster struct {
 	Live client.WithWatch
 	// Refuse, where set, decides about each create through Live.
 	Refuse func(client.Object) error
+	// Answer, where set, decides what each create of a task through Live is answered with, and if it is done.
+	Answer func(create func() error) error
 	// Review answers TokenReviews.
 	Review func(*authenticationv1.TokenReview) error
 	// BeforePatch, where set, is called before each patch through Live is applied.
@@ -108,8 +110,14 @@ func (c *Cluster) create(ctx context.Context, next client.WithWatch, o client.Ob
 			return err
 		}
 	}
-	c.stamp(o)
-	return next.Create(ctx, o, opts...)
+	create := func() error {
+		c.stamp(o)
+		return next.Create(ctx, o, opts...)
+	}
+	if _, ok := o.(*v1alpha1.MCPTask); !ok || c.Answer == nil {
+		return create()
+	}
+	return c.Answer(create)
 }
 
 // stamp gives an object what a real API server gives it.
