@@ -13,13 +13,16 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
 	"github.com/mcptasks/mcptasks/internal/controller"
+	"github.com/mcptasks/mcptasks/internal/rights"
 	"github.com/mcptasks/mcptasks/internal/version"
 )
 
@@ -91,6 +94,10 @@ func runController(ctx context.Context, o controllerOptions) error {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register the API types: %w", err)
 	}
+	if o.leaderElect {
+		cfg.Wrap(controller.Fence(clock.RealClock{}))
+	}
+	leaseDuration := controller.LeaseDuration
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        logr.FromContextOrDiscard(ctx),
@@ -101,6 +108,7 @@ func runController(ctx context.Context, o controllerOptions) error {
 		LeaderElectionID:              controller.Name,
 		LeaderElectionNamespace:       o.leaseNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &leaseDuration,
 	})
 	if err != nil {
 		return fmt.Errorf("set up the controllers: %w", err)
@@ -111,9 +119,15 @@ func runController(ctx context.Context, o controllerOptions) error {
 	}); err != nil {
 		return fmt.Errorf("set up the controllers: %w", err)
 	}
+	allowed, err := rights.NewCheck(mgr.GetClient(), controller.Rights(), metrics.Registry, mgr.GetLogger().WithName("rights"))
+	if err != nil {
+		return fmt.Errorf("set up the controllers: %w", err)
+	}
 	if err := errors.Join(
+		mgr.Add(allowed),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("informers", informersSynced(mgr.GetCache())),
+		mgr.AddReadyzCheck("rights", allowed.Ready),
 	); err != nil {
 		return fmt.Errorf("set up the health checks: %w", err)
 	}

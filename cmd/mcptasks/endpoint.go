@@ -26,6 +26,7 @@ import (
 	"github.com/mcptasks/mcptasks/internal/keys"
 	"github.com/mcptasks/mcptasks/internal/mcp/endpoint"
 	"github.com/mcptasks/mcptasks/internal/podlog"
+	"github.com/mcptasks/mcptasks/internal/rights"
 	"github.com/mcptasks/mcptasks/internal/store"
 	"github.com/mcptasks/mcptasks/internal/version"
 )
@@ -204,8 +205,14 @@ func runEndpoint(ctx context.Context, o endpointOptions) error {
 	server := &endpoint.Server{
 		Address: o.address, Handler: handler, Drain: drain, Anonymous: o.anonymousNamespace != "", Logger: logger,
 	}
+	allowed, err := rights.NewCheck(mgr.GetClient(), endpoint.Rights(), metrics.Registry, logger.WithName("rights"))
+	if err != nil {
+		return fmt.Errorf("set up the endpoint: %w", err)
+	}
 	if err := errors.Join(
 		mgr.Add(server),
+		// Not a readiness check: what can be served without the right is worth serving.
+		mgr.Add(allowed),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("serving", server.Ready),
 	); err != nil {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -91,7 +92,7 @@ func (c *capture) without(err error, failingSince time.Time) (job.Output, error)
 		again := min(max(failingFor/2, 200*time.Millisecond), 5*time.Second)
 		return job.Output{}, &notYetError{after: again, err: fmt.Errorf("read the log: %w", err)}
 	}
-	return job.Output{Unavailable: "its node did not hand out the log"}, nil
+	return job.Output{Unavailable: cmp.Or(lacking(err), "its node did not hand out the log")}, nil
 }
 
 // glance puts the end of what a container has written so far into the observation; nothing where that cannot be had at once.

@@ -66,6 +66,10 @@ func (e *notYetError) Unwrap() error { return e.err }
 // conflictDelay is how long the cache is given to catch up after somebody else has changed a task.
 const conflictDelay = 50 * time.Millisecond
 
+// rightsDelay is the pause before a task is tried again that a missing right holds up. It is short: mostly the API server has only
+// just started.
+const rightsDelay = 5 * time.Second
+
 // Reconcile makes one pass over a task.
 func (c *taskController) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	after, err := c.pass(ctx, req.NamespacedName)
@@ -73,6 +77,9 @@ func (c *taskController) Reconcile(ctx context.Context, req reconcile.Request) (
 	switch {
 	case errors.Is(err, errGone):
 		return reconcile.Result{}, nil
+	case lacking(err) != "":
+		ctrl.LoggerFrom(ctx).Error(err, "A right is missing; will try again", "after", rightsDelay)
+		return reconcile.Result{RequeueAfter: rightsDelay}, nil
 	case errors.As(err, &later):
 		ctrl.LoggerFrom(ctx).V(1).Info("Will try again", "cause", err.Error(), "after", later.after)
 		return reconcile.Result{RequeueAfter: max(later.after, conflictDelay)}, nil
@@ -99,6 +106,9 @@ func (c *taskController) pass(ctx context.Context, key client.ObjectKey) (time.D
 		return 0, err
 	}
 	v, err := c.advance(ctx, &o)
+	if what := lacking(err); what != "" {
+		v = v.HeldUp(o.Task, what)
+	}
 	if recordErr := c.record(ctx, &o, v); recordErr != nil {
 		return 0, errors.Join(recordErr, err)
 	}

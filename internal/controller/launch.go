@@ -1,11 +1,11 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,7 +20,7 @@ import (
 
 // launchWithin is how long after the beginning of a pass a Job may be created: as long as a lease lasts. A process that was held
 // up for longer must not act on what it read before; another may have taken over, and the Job may have been and gone.
-const launchWithin = 15 * time.Second
+const launchWithin = LeaseDuration
 
 // launch creates the task's Job. It only runs on a task that was read past the cache and has no Job on its record; the Job's name
 // is the task's, so that whatever happens in between, a second one cannot be created.
@@ -52,7 +52,7 @@ func (c *taskController) launch(ctx context.Context, o *task.Observation) error 
 	if o.Refusal = refusal(err); o.Refusal != nil {
 		return nil
 	}
-	o.Trouble = statusMessage(err)
+	o.Trouble = cmp.Or(lacking(err), statusMessage(err))
 	return fmt.Errorf("create the Job: %w", err)
 }
 
@@ -87,6 +87,8 @@ func (c *taskController) adopt(ctx context.Context, o *task.Observation) error {
 // refusal is the final No in an error of the API server; nil where trying again may help.
 func refusal(err error) *task.Refusal {
 	switch {
+	case lacking(err) != "":
+		return nil
 	case quotaFull(err):
 		return &task.Refusal{Reason: v1alpha1.ReasonQuotaExceeded, Message: "A quota is full: " + statusMessage(err)}
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsNotFound(err),

@@ -41,6 +41,8 @@ type Observation struct {
 
 	// Events are those about the object that a Verdict asked for. nil: not read; empty: there are none.
 	Events []corev1.Event
+	// NoEvents says in words why there are none: nobody was let look. Empty otherwise.
+	NoEvents string
 
 	// Refusal is why the Job can never be created; nil while it can.
 	Refusal *Refusal
@@ -62,6 +64,19 @@ type Refusal struct {
 	Reason string
 	// Message says in words who refused and why.
 	Message string
+}
+
+// HeldUp is the verdict where what v asks for cannot be done for now: the task stays in its state, and its message says why.
+func (v Verdict) HeldUp(t *v1alpha1.MCPTask, why string) Verdict {
+	if v.Passing || v.State.Terminal() {
+		v.State, v.Reason = t.Status.State, t.Status.Reason
+	}
+	if v.State == "" {
+		v.State, v.Reason = v1alpha1.StateWorking, v1alpha1.ReasonQueued
+	}
+	return Verdict{
+		Rule: v.Rule, State: v.State, Reason: v.Reason, Message: clip(sentence("Held up", why), maxMessage), StartedAt: v.StartedAt,
+	}
 }
 
 // Next is what has to be done, or known, before a task can get any further.

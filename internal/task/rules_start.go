@@ -110,7 +110,7 @@ var startRules = []Rule{{
 			what = f.several.tally() + "; the next pod"
 		}
 		return f.failed(w.reason, fmt.Sprintf("%s did not start within %s. %s",
-			what, job.DurationText(f.Task.Spec.Execution.StartupDeadline.Duration), w.message))
+			what, job.DurationText(f.Task.Spec.Execution.StartupDeadline.Duration), f.words(w)))
 	},
 }, {
 	Name:    "pod-gone",
@@ -194,7 +194,7 @@ func (f *facts) waitFor(reason string, w *waiting, deadline time.Time) *Verdict 
 	if v := f.askEvents(w); v != nil {
 		return v
 	}
-	v := f.working(reason, w.message)
+	v := f.working(reason, f.words(w))
 	v.After = deadline.Sub(f.Now)
 	switch settled := w.since.Add(settling); {
 	case f.Now.Before(settled):
@@ -209,6 +209,14 @@ func (f *facts) waitFor(reason string, w *waiting, deadline time.Time) *Verdict 
 // eventsAgain is after how long to read events again.
 func (f *facts) eventsAgain(w *waiting) time.Duration {
 	return max(eventsEvery, min(f.Now.Sub(w.since)/6, eventsAtLeastEvery))
+}
+
+// words say what w waits for, and why not more can be said.
+func (f *facts) words(w *waiting) string {
+	if w.inEvents == "" || f.NoEvents == "" {
+		return w.message
+	}
+	return w.message + " " + sentence("The reason is in events, which cannot be read", f.NoEvents)
 }
 
 // askEvents asks for the events that say what w waits for, once it has had time to get on without.

@@ -346,7 +346,7 @@ func (f *facts) held() (text string, after time.Duration, ask *Verdict) {
 	if w.message == waitingForPods {
 		return "", f.eventsAgain(w), nil
 	}
-	return w.message, f.eventsAgain(w), nil
+	return f.words(w), f.eventsAgain(w), nil
 }
 
 // counted is how many pods do something.
