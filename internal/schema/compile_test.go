@@ -151,18 +151,6 @@ func TestCompileFetchesNothing_A27_S53(t *testing.T) {
 	}
 }
 
-func TestWriteOnly(t *testing.T) {
-	s := compile(t, `{"type":"object","properties":{
-		"password":{"type":"string","writeOnly":true},
-		"plain":{"writeOnly":false},
-		"list":{"items":{"properties":{"token":{"writeOnly":true}}}},
-		"constant":{"const":{"writeOnly":true}}}}`)
-	got := fmt.Sprint(s.WriteOnly())
-	if want := "[/properties/list/items/properties/token /properties/password]"; got != want {
-		t.Errorf("WriteOnly() = %s, want %s", got, want)
-	}
-}
-
 // compile compiles a schema that the test takes for granted.
 func compile(t testing.TB, doc string) *schema.Schema {
 	t.Helper()

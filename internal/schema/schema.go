@@ -36,8 +36,7 @@ const location = "mcptasks:///schema"
 type Schema struct {
 	root       *jsonschema.Schema
 	properties []Property
-	writeOnly  []string
-	// leads are the schemas that lead to one of writeOnly.
+	// leads are the schemas that are marked "writeOnly": true or lead to one that is.
 	leads map[*jsonschema.Schema]bool
 
 	// The library reports its progress to one meter, so validations against one schema take turns.
@@ -68,7 +67,7 @@ func Compile(doc []byte) (*Schema, error) {
 		return nil, err
 	}
 
-	s := &Schema{meter: &meter{}, writeOnly: d.writeOnly}
+	s := &Schema{meter: &meter{}}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
@@ -118,9 +117,6 @@ func (s *Schema) Validate(doc []byte) error {
 // Properties lists the top-level properties that the schema declares, directly, through "$ref" or through "allOf", sorted by
 // name.
 func (s *Schema) Properties() []Property { return slices.Clone(s.properties) }
-
-// WriteOnly lists the places in the schema, as JSON pointers, that are marked "writeOnly": true, sorted.
-func (s *Schema) WriteOnly() []string { return slices.Clone(s.writeOnly) }
 
 // noLoader refuses to load what survey has overlooked.
 type noLoader struct{}

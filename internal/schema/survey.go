@@ -35,8 +35,7 @@ type document struct {
 	// booleans are the JSON pointers of the schemas true and false.
 	booleans map[string]bool
 	// order has the JSON pointers of the schema objects in the order in which they were found.
-	order     []string
-	writeOnly []string
+	order []string
 }
 
 // survey finds all schemas of a document, and refuses what would make it refer to another one or mean something else than it
@@ -58,7 +57,6 @@ func survey(root map[string]any) (*document, error) {
 			}
 		}
 	}
-	slices.Sort(d.writeOnly)
 	return d, nil
 }
 
@@ -78,9 +76,6 @@ func (d *document) add(at path, value any) error {
 		if name, ok := s[keyword].(string); ok {
 			d.schemas["#"+name] = s
 		}
-	}
-	if s["writeOnly"] == true {
-		d.writeOnly = append(d.writeOnly, at.String())
 	}
 	if len(at) > 0 {
 		for _, keyword := range []string{"$id", "$schema"} {

@@ -658,6 +658,14 @@ func TestPassingStatesAreNotWritten(t *testing.T) {
 	if v := Decide(s.Observation); !Apply(v, s.Task, s.Job, s.Now) || s.Task.Status.Job == nil || s.Task.Status.State != working {
 		t.Errorf("the first sight of a Job is not written: %+v", s.Task.Status)
 	}
+	s = newScene().fresh().withSecret(false).clock(1)
+	if v := Decide(s.Observation); Apply(v, s.Task, nil, s.Now) || v.After != 2*time.Second {
+		t.Errorf("that the Secret is on its way is written, or not looked for again: %+v", v)
+	}
+	s.clock(4)
+	if v := Decide(s.Observation); !Apply(v, s.Task, nil, s.Now) || v.After != 596*time.Second {
+		t.Errorf("that the Secret is not there is not written, or not looked for again: %+v", v)
+	}
 }
 
 func TestApplyEndsOnce(t *testing.T) {

@@ -30,9 +30,10 @@ type world struct {
 type stories struct {
 	name    string
 	several bool // about Jobs with several pods
+	secret  bool // about calls with secret arguments
 }
 
-var allStories = []stories{{name: "one pod"}, {name: "several pods", several: true}}
+var allStories = []stories{{name: "one pod"}, {name: "several pods", several: true}, {name: "secret arguments", secret: true}}
 
 func (w *world) log(format string, args ...any) {
 	w.history = append(w.history, fmt.Sprintf("%4ds ", w.second)+fmt.Sprintf(format, args...))
@@ -109,6 +110,15 @@ func (w *world) happen() {
 			}
 		}},
 		{"the tool is gone", func() { w.Tool = nil }},
+	}
+	if secret := w.Task.Spec.SecretArguments; secret != nil && secret.StoredAt == nil {
+		things = append(things, struct {
+			what string
+			do   func()
+		}{"the Secret is stored", func() {
+			secret.StoredAt = &metav1.MicroTime{Time: w.Now}
+			w.version++
+		}})
 	}
 	if w.several() {
 		things = append(things, []struct {
@@ -242,6 +252,9 @@ func (w *world) act(t *testing.T, o *Observation, v Verdict, version int) int {
 	case NextPlan:
 		o.Plan, o.PlanProblem = planOf(o.Tool, o.Task)
 	case NextLaunch:
+		if secret := w.Task.Spec.SecretArguments; secret != nil && secret.StoredAt == nil {
+			t.Error("a Job is created before its Secret is there")
+		}
 		w.launch(o)
 	default:
 		t.Fatalf("rule %q asks for %q", v.Rule, v.Next)
@@ -298,6 +311,9 @@ func anythingMayHappen(t *testing.T, kind stories) {
 	ended := map[v1alpha1.TaskState]int{}
 	for seed := range uint64(count) {
 		w := &world{scene: newScene(), stories: kind, rng: rand.New(rand.NewPCG(seed, 1))}
+		if kind.secret {
+			w.withSecret(false)
+		}
 		var end v1alpha1.MCPTaskStatus
 		past, pastVersion := w.snapshot(), 0
 		for range steps {

@@ -248,7 +248,8 @@ func TestTool_B27_CallerChoosesNothing(t *testing.T) {
 	}
 }
 
-// TestTool_B27_B28_Rights: neither the endpoint nor the controller could do more for a caller than is meant, even if it wanted to.
+// TestTool_B27_B28_Rights: neither the endpoint nor the controller could do more for a caller than is meant, even if it wanted to, and
+// the caller itself can do nothing but call.
 func TestTool_B27_B28_Rights(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -265,7 +266,6 @@ func TestTool_B27_B28_Rights(t *testing.T) {
 		{"endpoint", "delete", "", "secrets", "", false},
 		{"endpoint", "create", "", "pods", "", false},
 		{"endpoint", "create", "", "pods", "exec", false},
-		{"endpoint", "get", "", "pods", "log", false},
 		{"endpoint", "create", "batch", "jobs", "", false},
 		{"endpoint", "patch", v1alpha1.Group, "mcptasks", "status", false},
 		{"endpoint", "create", v1alpha1.Group, "mcptools", "", false},
@@ -282,11 +282,19 @@ func TestTool_B27_B28_Rights(t *testing.T) {
 		{"controller", "patch", v1alpha1.Group, "mcptasks", "", false},
 		{"controller", "create", "", "serviceaccounts", "token", false},
 		{"controller", "impersonate", "", "users", "", false},
+		{"agent", "create", v1alpha1.Group, "mcptasks", "", false},
+		{"agent", "get", v1alpha1.Group, "mcptasks", "", false},
+		{"agent", "get", "", "secrets", "", false},
+		{"agent", "create", "batch", "jobs", "", false},
 	}
 	for _, test := range tests {
+		namespace, account := kube.Namespace, "mcptasks-"+test.account
+		if test.account == "agent" {
+			namespace, account = x.namespace, test.account
+		}
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:   "system:serviceaccount:" + kube.Namespace + ":mcptasks-" + test.account,
-			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + kube.Namespace, "system:authenticated"},
+			User:   "system:serviceaccount:" + namespace + ":" + account,
+			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Namespace: x.namespace, Verb: test.verb, Group: test.group, Resource: test.resource, Subresource: test.subresource,
 			},
