@@ -120,10 +120,10 @@ func TestCheckTemplate(t *testing.T) {
 			"spec.jobTemplate.spec.activeDeadlineSeconds: Forbidden: is set from another field; use spec.execution.deadline"},
 		{"pod deadline", pod(func(p *corev1.PodTemplateSpec) { p.Spec.ActiveDeadlineSeconds = ptr(int64(6)) }),
 			"template.spec.activeDeadlineSeconds: Forbidden: is set from another field; use spec.execution.deadline"},
-		{"TTL", job(func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr(int32(0)) }), "use spec.execution.retention.job"},
+		{"B01: TTL", job(func(s *batchv1.JobSpec) { s.TTLSecondsAfterFinished = ptr(int32(0)) }), "use spec.execution.retention.job"},
 		{"replacement", job(func(s *batchv1.JobSpec) { s.PodReplacementPolicy = ptr(batchv1.TerminatingOrFailed) }),
 			"podReplacementPolicy: Forbidden: is always Failed"},
-		{"on failure", pod(func(p *corev1.PodTemplateSpec) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }),
+		{"B17, C12: on failure", pod(func(p *corev1.PodTemplateSpec) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }),
 			"spec.jobTemplate.spec.template.spec.restartPolicy: Forbidden: must be Never: with OnFailure, Kubernetes throws the log " +
 				"of a failed run away; to run again after a failure, use spec.execution.retries"},
 		{"always", pod(func(p *corev1.PodTemplateSpec) { p.Spec.RestartPolicy = corev1.RestartPolicyAlways }),
