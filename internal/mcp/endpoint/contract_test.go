@@ -229,28 +229,29 @@ func TestNotificationsCancelNoTask_T42(t *testing.T) {
 
 // What is advertised works; of what is not, no method is known.
 func TestCapabilitiesAreTrue_S62_S89(t *testing.T) {
-	f := newFixture(t)
-	var discovered struct {
-		Capabilities map[string]json.RawMessage `json:"capabilities"`
-	}
-	if err := json.Unmarshal([]byte(f.result(t, "server/discover", "", nil)), &discovered); err != nil {
-		t.Fatal(err)
-	}
-	for capability, methods := range map[string][]string{
-		"tools":       {"tools/list"},
-		"resources":   {"resources/list", "resources/templates/list"},
-		"prompts":     {"prompts/list"},
-		"completions": {"completion/complete"},
-		"logging":     {"logging/setLevel"},
-		"tasks":       {"tasks/list"}, // of 2025-11-25
-	} {
-		_, advertised := discovered.Capabilities[capability]
-		for _, method := range methods {
-			_, err := f.client(alice).Request(t.Context(), method, "", nil)
-			e := (*mcpclient.Error)(nil)
-			unknown := errors.As(err, &e) && e.Code == -32601 && e.HTTPStatus == http.StatusNotFound
-			if unknown == advertised || (advertised && err != nil) {
-				t.Errorf("capability %s is advertised: %t, and %s gives %v", capability, advertised, method, err)
+	for name, f := range map[string]*fixture{"least": newFixture(t), "with logs": newFixture(t, servingLogs)} {
+		var discovered struct {
+			Capabilities map[string]json.RawMessage `json:"capabilities"`
+		}
+		if err := json.Unmarshal([]byte(f.result(t, "server/discover", "", nil)), &discovered); err != nil {
+			t.Fatal(err)
+		}
+		for capability, methods := range map[string][]string{
+			"tools":       {"tools/list"},
+			"resources":   {"resources/list", "resources/templates/list"},
+			"prompts":     {"prompts/list"},
+			"completions": {"completion/complete"},
+			"logging":     {"logging/setLevel"},
+			"tasks":       {"tasks/list"}, // of 2025-11-25
+		} {
+			_, advertised := discovered.Capabilities[capability]
+			for _, method := range methods {
+				_, err := f.client(alice).Request(t.Context(), method, "", nil)
+				e := (*mcpclient.Error)(nil)
+				unknown := errors.As(err, &e) && e.Code == -32601 && e.HTTPStatus == http.StatusNotFound
+				if unknown == advertised || (advertised && err != nil) {
+					t.Errorf("%s: capability %s is advertised: %t, and %s gives %v", name, capability, advertised, method, err)
+				}
 			}
 		}
 	}
