@@ -198,6 +198,13 @@ func TestPrintResult(t *testing.T) {
 			change: completed(good),
 			want:   "first\nsecond\n[more at mcptasks:///t-1/log]\n[image image/png; see --json]\n",
 		},
+		"link to its own log": {
+			change: func(t *v1alpha1.MCPTask) {
+				completed(`{"content":[{"type":"text","text":"end"},{"type":"resource_link","uri":"mcptasks:///` + t.Name + `/log"}]}`)(t)
+				t.Status.Log = &v1alpha1.LogReference{Pod: "t-1-x", Container: "main"}
+			},
+			want: "end\n[all of it, while the Job is kept: kubectl logs -n team-a t-1-x -c main]\n",
+		},
 		"json": {change: completed(good), json: true, want: good + "\n"},
 		"the tool's own error": {
 			change: completed(`{"content":[{"type":"text","text":"syntax error"}],"isError":true}`),

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/internal/job"
 	"github.com/mcptasks/mcptasks/internal/task"
 )
 
@@ -63,7 +64,11 @@ func printResult(w io.Writer, t *v1alpha1.MCPTask, asJSON bool, now time.Time) e
 	if err := json.Unmarshal(seen.Result, &result); err != nil {
 		return fmt.Errorf("the recorded result is not a CallToolResult: %w", err)
 	}
-	if err := writeResult(w, seen.Result, result, asJSON); err != nil {
+	if asJSON {
+		if _, err := fmt.Fprintf(w, "%s\n", seen.Result); err != nil {
+			return err
+		}
+	} else if err := writeResult(w, t, result); err != nil {
 		return err
 	}
 	if result.IsError {
@@ -72,17 +77,17 @@ func printResult(w io.Writer, t *v1alpha1.MCPTask, asJSON bool, now time.Time) e
 	return nil
 }
 
-func writeResult(w io.Writer, raw json.RawMessage, result callToolResult, asJSON bool) error {
-	if asJSON {
-		_, err := fmt.Fprintf(w, "%s\n", raw)
-		return err
-	}
+// writeResult prints the texts of a result, and how to get at what is no text.
+func writeResult(w io.Writer, t *v1alpha1.MCPTask, result callToolResult) error {
 	for _, block := range result.Content {
 		line := block.Text
 		switch block.Type {
 		case "text":
 		case "resource_link":
 			line = "[more at " + block.URI + "]"
+			if log := t.Status.Log; log != nil && block.URI == job.LogURI(t.Name, 0) {
+				line = fmt.Sprintf("[all of it, while the Job is kept: kubectl logs -n %s %s -c %s]", t.Namespace, log.Pod, log.Container)
+			}
 		default:
 			line = "[" + block.Type + " " + block.MIMEType + "; see --json]"
 		}

@@ -14,7 +14,7 @@ func largest(t *v1alpha1.MCPTool) { t.Spec.Result.Limit = resource.MustParse("51
 
 // The API server refuses objects that take more than about 1.5 MB in etcd. Within JSON "<" takes six bytes: a call and its result
 // can be larger there than the limits of both seem to allow.
-func TestLargeCallAndResultEndWithWhatFits(t *testing.T) {
+func TestLarge_B20_CallAndResultEndWithWhatFits(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set(strings.Repeat("<", 600<<10)+"the end", nil)
 	w.controller()
@@ -34,7 +34,7 @@ func TestLargeCallAndResultEndWithWhatFits(t *testing.T) {
 	}
 }
 
-func TestLargeCallThatLeavesNoRoomForAResult(t *testing.T) {
+func TestLarge_B20_CallThatLeavesNoRoomForAResult(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set(strings.Repeat("<", 600<<10), nil)
 	w.controller()

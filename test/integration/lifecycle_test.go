@@ -141,7 +141,7 @@ func TestLifecycleGoesOnWithoutTheController(t *testing.T) {
 	w.wantOneJob(call)
 }
 
-func TestLifecycleLogIsTriedAgain(t *testing.T) {
+func TestLifecycleLogIsTriedAgain_B18(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set("", errors.New("kubelet: connection refused"))
 	w.controller()
@@ -167,7 +167,7 @@ func TestLifecycleLogIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestLifecycleSaysWhatItWaitsFor_A19(t *testing.T) {
+func TestLifecycleSaysWhatItWaitsFor_A19_B05(t *testing.T) {
 	w := newWorld(t)
 	w.controller()
 	call := w.call(w.tool())
@@ -201,7 +201,7 @@ func TestLifecycleSaysWhatItWaitsFor_A19(t *testing.T) {
 	}
 }
 
-func TestLifecycleStartupDeadline(t *testing.T) {
+func TestLifecycleStartupDeadline_B06(t *testing.T) {
 	w := newWorld(t)
 	w.controller()
 	call := w.call(w.tool(startsWithin(4 * time.Second)))
@@ -221,7 +221,7 @@ func TestLifecycleStartupDeadline(t *testing.T) {
 	w.awaitGone(w.newJob(call))
 }
 
-func TestLifecycleUnusableImageFailsAtOnce_A02(t *testing.T) {
+func TestLifecycleUnusableImageFailsAtOnce_A02_B05(t *testing.T) {
 	w := newWorld(t)
 	w.controller()
 	call := w.call(w.tool())
@@ -233,6 +233,42 @@ func TestLifecycleUnusableImageFailsAtOnce_A02(t *testing.T) {
 	}
 	w.removes(pod)
 	w.awaitGone(w.newJob(call))
+}
+
+// unschedulable is the scheduler's word that no node takes the pod.
+func (w *world) unschedulable(pod *corev1.Pod, message string) {
+	w.Helper()
+	w.setStatus(pod, func(s *corev1.PodStatus) {
+		s.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
+		}}
+	})
+}
+
+func TestLifecycleNoNode_B07(t *testing.T) {
+	w := newWorld(t)
+	w.controller()
+	const message = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. preemption: none"
+	never := w.call(w.tool(startsWithin(6 * time.Second)))
+	pod := w.pod(never)
+	w.unschedulable(pod, message)
+	waiting := w.awaitMessage(never, "Waiting for a node: insufficient nvidia.com/gpu.")
+	if waiting.Status.State != v1alpha1.StateWorking || waiting.Status.Reason != v1alpha1.ReasonStarting || waiting.Status.StartedAt != nil {
+		t.Errorf("status %+v", waiting.Status)
+	}
+	done := w.awaitState(never, v1alpha1.StateFailed)
+	if done.Status.Reason != v1alpha1.ReasonUnschedulable || !strings.Contains(done.Status.Error.Message, "insufficient nvidia.com/gpu") {
+		t.Errorf("status %+v", done.Status)
+	}
+
+	arrives := w.call(w.tool(named("arrives")))
+	pod = w.pod(arrives)
+	w.unschedulable(pod, message)
+	w.awaitMessage(arrives, "Waiting for a node")
+	w.runs(pod)
+	w.exits(pod, "main", 0)
+	w.awaitState(arrives, v1alpha1.StateCompleted)
+	w.wantOneJob(arrives)
 }
 
 // newJob names the task's Job, for those who do not mind whether it still exists.

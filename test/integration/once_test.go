@@ -226,7 +226,7 @@ func TestRefusedByQuota(t *testing.T) {
 	}
 }
 
-func TestRefusedPodByQuotaWaitsForRoom(t *testing.T) {
+func TestRefusedPodByQuotaWaitsForRoom_B08(t *testing.T) {
 	w := newWorld(t)
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "none", Namespace: w.ns},
@@ -247,7 +247,7 @@ func TestRefusedPodByQuotaWaitsForRoom(t *testing.T) {
 	w.wantOneJob(call)
 }
 
-func TestRefusedPodByPolicyFailsAtOnce(t *testing.T) {
+func TestRefusedPodByPolicyFailsAtOnce_B08(t *testing.T) {
 	w := newWorld(t)
 	ns := &corev1.Namespace{}
 	w.must(admin.Get(w.ctx, client.ObjectKey{Name: w.ns}, ns))

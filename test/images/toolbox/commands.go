@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,17 +109,46 @@ func spew(ctx context.Context, c call) (int, error) {
 	if err != nil {
 		return 2, err
 	}
+	d, err := c.seconds("seconds")
+	if err != nil {
+		return 2, err
+	}
 	out := c.stdout
-	if c.str("channel", "stdout") == "stderr" {
+	switch channel := c.str("channel", "stdout"); channel {
+	case "stdout":
+	case "stderr":
 		out = c.stderr
+	default:
+		file, err := os.OpenFile(channel, os.O_WRONLY, 0)
+		if err != nil {
+			return 1, err
+		}
+		defer func() { _ = file.Close() }()
+		out = file
+	}
+	code, err := c.integer("code", 0)
+	if err != nil {
+		return 2, err
 	}
 	pattern := c.str("pattern", "The quick brown fox jumps over the lazy dog.\n")
+	if digits := c.str("hex", ""); digits != "" {
+		raw, err := hex.DecodeString(digits)
+		if err != nil {
+			return 2, err
+		}
+		pattern = string(raw)
+	}
+	if _, err := io.WriteString(c.stderr, c.str("first", "")); err != nil {
+		return 1, err
+	}
 	chunk := strings.Repeat(pattern, max(1, 32<<10/len(pattern)))
+	pause := time.Duration(0)
+	if n > 0 {
+		pause = d / time.Duration((n+len(chunk)-1)/len(chunk))
+	}
 	for n > 0 {
-		select {
-		case <-ctx.Done():
+		if !wait(ctx, pause) {
 			return terminated, nil
-		default:
 		}
 		part := chunk[:min(n, len(chunk))]
 		if _, err := io.WriteString(out, part); err != nil {
@@ -126,7 +156,8 @@ func spew(ctx context.Context, c call) (int, error) {
 		}
 		n -= len(part)
 	}
-	return 0, nil
+	_, err = io.WriteString(c.stdout, c.str("last", ""))
+	return code, err
 }
 
 // count leaves exactly one mark for each time it is run, before it does anything else.
@@ -213,6 +244,9 @@ func marks(_ context.Context, c call) (int, error) {
 
 // wait reports whether d passed before ctx ended.
 func wait(ctx context.Context, d time.Duration) bool {
+	if ctx.Err() != nil || d <= 0 {
+		return ctx.Err() == nil
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

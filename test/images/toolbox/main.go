@@ -34,7 +34,8 @@ var commands = []command{
 	{"digest-args", "print SHA-256 of argv, MCP_ARG_ variables and the arguments file as JSON", digestArgs},
 	{"sleep", "take a while: --seconds, --label", sleep},
 	{"exit", "print and exit: --code, --stdout, --stderr, --sleep (seconds), --trap (SIGTERM: exit code, or ignore)", exit},
-	{"spew", "print much: --bytes, --pattern, --channel (stdout, stderr)", spew},
+	{"spew", "print much: --bytes, --pattern or --hex (of it), --channel (stdout, stderr, or a file), --seconds (it takes), " +
+		"--first (on stderr), --last (on stdout), --code", spew},
 	{"count", "leave a mark in --dir and print how many there are: --sleep (seconds before the end)", count},
 	{"indexed", "do what JOB_COMPLETION_INDEX says: print that one of --items backwards; --fail (indexes that exit with --code), " +
 		"--flaky (indexes that fail the first time, by a mark in --dir)", indexed},
