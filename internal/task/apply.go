@@ -30,6 +30,10 @@ func Apply(v Verdict, t *v1alpha1.MCPTask, job *batchv1.Job, now time.Time) bool
 	if !v.Passing || s.State != v.State && !noNews {
 		s.State, s.Reason, s.Message = v.State, v.Reason, v.Message
 		s.Result, s.Error = v.Result, v.Error
+		// The Job controller notes a suspension a moment after it began; that is no other one.
+		if by := v.AdmitBy; !by.IsZero() && (s.AdmitBy == nil || by.Sub(s.AdmitBy.Time).Abs() >= settling) {
+			s.AdmitBy = &metav1.MicroTime{Time: by}
+		}
 	}
 	for key, q := range v.Questions {
 		if s.Questions == nil {
@@ -41,9 +45,6 @@ func Apply(v Verdict, t *v1alpha1.MCPTask, job *batchv1.Job, now time.Time) bool
 	if started := v.StartedAt; s.StartedAt == nil && !started.IsZero() && !v.Passing {
 		s.StartedAt = &metav1.MicroTime{Time: started}
 		setTrue(t, v1alpha1.ConditionStarted, v1alpha1.ReasonRunning, "The main container ran.", started)
-	}
-	if by := v.AdmitBy.Truncate(time.Microsecond); !by.IsZero() && !v.Passing && (s.AdmitBy == nil || !s.AdmitBy.Time.Equal(by)) {
-		s.AdmitBy = &metav1.MicroTime{Time: by}
 	}
 	if s.State.Terminal() {
 		s.Log = v.Log

@@ -43,7 +43,7 @@ func TestQueue_B38_BackAndForth(t *testing.T) {
 	call := w.call(w.tool(queued, retried, startsWithin(15*time.Second)))
 	first := w.awaitMessage(call, "Queued until the queue user-queue admits it.")
 	if first.Status.State != v1alpha1.StateWorking || first.Status.Reason != v1alpha1.ReasonQueued || first.Status.AdmitBy == nil {
-		t.Errorf("status %+v", first.Status)
+		t.Fatalf("status %+v", first.Status)
 	}
 	if by := first.Status.AdmitBy.Sub(first.CreationTimestamp.Time); by < 24*time.Hour || by > 25*time.Hour {
 		t.Errorf("it has to be admitted after %v, want a day", by)
@@ -57,7 +57,7 @@ func TestQueue_B38_BackAndForth(t *testing.T) {
 	w.suspend(call, true)
 	w.stops(pod, 143)
 	again := w.awaitMessage(call, "Queued until")
-	if again.Status.State != v1alpha1.StateWorking || !again.Status.AdmitBy.After(first.Status.AdmitBy.Time) {
+	if again.Status.State != v1alpha1.StateWorking || again.Status.AdmitBy.Before(first.Status.AdmitBy) {
 		t.Errorf("status %+v, after %v", again.Status, first.Status.AdmitBy)
 	}
 

@@ -49,6 +49,7 @@ func TestToolDefaults(t *testing.T) {
 		BlockFor:        metav1.Duration{Duration: 25 * time.Second},
 		PollInterval:    metav1.Duration{Duration: 2 * time.Second},
 		StartupDeadline: metav1.Duration{Duration: 10 * time.Minute},
+		QueueDeadline:   metav1.Duration{Duration: 24 * time.Hour},
 		Deadline:        metav1.Duration{Duration: time.Hour},
 		Retention:       v1alpha1.Retention{Task: &metav1.Duration{Duration: day}, Job: metav1.Duration{Duration: time.Hour}},
 	}
@@ -171,6 +172,7 @@ func TestToolRules(t *testing.T) {
 		"maxPollInterval 61m":      {polls(time.Second, 61*time.Minute), "from 100ms to 1h"},
 		"maxPollInterval equal":    {polls(time.Minute, time.Minute), ""},
 		"maxPollInterval below":    {polls(time.Minute, time.Minute-time.Millisecond), "must not be shorter than pollInterval"},
+		"queueDeadline 0s":         {execution(func(e *v1alpha1.Execution) { e.QueueDeadline.Duration = time.Millisecond }), "1s to 8760h"},
 		"startupDeadline 25h":      {execution(func(e *v1alpha1.Execution) { e.StartupDeadline.Duration = 25 * day }), "1s to 24h"},
 		"deadline 720h":            {deadline(720 * time.Hour), ""},
 		"deadline half a second":   {deadline(5e8), "from 1s to 720h"},
