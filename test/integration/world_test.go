@@ -151,6 +151,9 @@ func await[T client.Object](w *world, obj T, what string, wanted func(T) bool) T
 	for change := range changes.ResultChan() {
 		now, ok := change.Object.(T)
 		if !ok {
+			if apierrors.HasStatusCause(apierrors.FromObject(change.Object), metav1.CauseTypeResourceVersionTooLarge) {
+				return await(w, obj, what, wanted) // as watch does, where it hears of it later
+			}
 			w.Fatalf("waiting for %s: %+v", what, change.Object)
 		}
 		if change.Type == "DELETED" {
