@@ -82,9 +82,11 @@ func (p *Parts) noun(n int) string {
 //
 // The text of the result has the output of every part under a heading of its own that says how the part ended, in the order of
 // their numbers. Together they take at most the limit that the task says: where they are longer, each keeps its end, and the
-// shorter ones leave what they do not need to the longer ones. What is missing is marked where it is missing. With an
-// outputSchema, a Job that succeeded makes an object with the member "results": for each index, or each pod that succeeded, the
-// JSON object in its output, null for an index that the Job did not need. That object has to fit the outputSchema.
+// shorter ones leave what they do not need to the longer ones. What is missing is marked where it is missing. In place of an
+// output that is itself a CallToolResult stand its content blocks, as far as there is room for them; if one says isError, the
+// whole does. With an outputSchema, a Job that succeeded makes an object with the member "results": for each index, or each pod
+// that succeeded, the JSON object in its output, null for an index that the Job did not need. That object has to fit the
+// outputSchema.
 func ReadParts(task *v1alpha1.MCPTask, outputSchema []byte, p Parts) Result {
 	j := joint{
 		Parts:     p,
@@ -93,6 +95,13 @@ func ReadParts(task *v1alpha1.MCPTask, outputSchema []byte, p Parts) Result {
 			source: task.Spec.Result,
 			room:   v1alpha1.MaxResultBytes - max(beside(task)-maxBeside, 0),
 		},
+	}
+	for i := range j.List {
+		var report *toolResult
+		if r, ok := j.of(&j.List[i]).anyText().toolResult(); ok {
+			report = &r
+		}
+		j.reports = append(j.reports, report)
 	}
 	switch reason := j.reason(); {
 	case reason != "":
@@ -110,6 +119,22 @@ type joint struct {
 	execution v1alpha1.Execution
 	// common is what the answers of all parts have in common: the source and the room.
 	common answer
+	// reports are the CallToolResults that the parts of List printed; nil where one printed something else.
+	reports []*toolResult
+}
+
+// fault is why the part at that place of List makes the result an error, and how it went wrong; "" where it did not.
+func (j *joint) fault(i int) (reason, fate string) {
+	part := &j.List[i]
+	switch {
+	case j.failed(part):
+		reason, _ = part.Ending.account(j.execution)
+		return reason, part.Ending.fate(j.execution)
+	case part.Succeeded && j.reports[i] != nil && j.reports[i].IsError:
+		return v1alpha1.ReasonToolError, "reported an error"
+	default:
+		return "", ""
+	}
 }
 
 // of is the answer of one part.
@@ -129,12 +154,10 @@ func (j *joint) reason() string {
 	}
 	reason := ""
 	for i := range j.List {
-		part := &j.List[i]
-		if !j.failed(part) {
-			continue
-		}
-		switch of, _ := part.Ending.account(j.execution); reason {
-		case "", of:
+		of, _ := j.fault(i)
+		switch {
+		case of == "":
+		case reason == "" || reason == of:
 			reason = of
 		default:
 			return v1alpha1.ReasonToolError
@@ -172,11 +195,10 @@ func (j *joint) failure() string {
 	var named []string
 	more := 0
 	for i := range j.List {
-		part := &j.List[i]
-		switch {
-		case !j.failed(part):
+		switch reason, fate := j.fault(i); {
+		case reason == "":
 		case len(named) < maxNamed:
-			named = append(named, fmt.Sprintf("%s %d %s", j.noun(1), part.Number, part.Ending.fate(j.execution)))
+			named = append(named, fmt.Sprintf("%s %d %s", j.noun(1), j.List[i].Number, fate))
 		default:
 			more++
 		}
@@ -192,6 +214,8 @@ type section struct {
 	first, last int
 	fate        string
 	text        tail
+	// report is the CallToolResult that the text is; nil where it is none.
+	report *toolResult
 }
 
 // text is the result that joins the outputs of all parts below a sentence.
@@ -208,20 +232,42 @@ func (j *joint) text(reason, sentence string, isError bool) Result {
 	}
 	share(sections, j.common.room-frame-heads, storedText)
 
-	var b strings.Builder
-	b.WriteString(sentence)
-	b.WriteString("\n")
+	content := j.compose(sentence, sections, isError)
+	if stored(encode(content)) > j.common.room {
+		// Other blocks than text cannot be cut; as text they can.
+		for i := range sections {
+			sections[i].report = nil
+		}
+		content = j.compose(sentence, sections, isError)
+	}
+	return j.common.result(reason, sentence, content)
+}
+
+// compose puts the sections below the sentence, in one block of text where none of them has blocks of its own.
+func (j *joint) compose(sentence string, sections []section, isError bool) toolResult {
+	r := toolResult{ResultType: complete, IsError: isError}
+	lines := []string{sentence}
+	flush := func() {
+		if len(lines) > 0 {
+			r.Content = append(r.Content, textBlock(strings.Join(lines, "\n")))
+		}
+		lines = nil
+	}
 	for i := range sections {
 		s := &sections[i]
-		b.WriteString("\n")
-		b.WriteString(j.heading(s))
-		b.WriteString("\n")
-		if text := s.text.marked(); text != "" {
-			b.WriteString(text)
-			b.WriteString("\n")
+		if len(lines) > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, j.heading(s))
+		if s.report != nil && s.text.lost == 0 {
+			flush()
+			r.Content = append(r.Content, s.report.Content...)
+		} else if text := s.text.marked(); text != "" {
+			lines = append(lines, text)
 		}
 	}
-	return j.common.result(reason, sentence, newToolResult(isError, strings.TrimSuffix(b.String(), "\n")))
+	flush()
+	return r
 }
 
 // maxMark is more than the mark of what is missing takes, and the line ends around a section.
@@ -233,7 +279,7 @@ func (j *joint) sections() []section {
 	for i := range j.List {
 		part := &j.List[i]
 		a := j.of(part)
-		s := section{first: part.Number, last: part.Number, fate: part.Fate, text: a.anyText()}
+		s := section{first: part.Number, last: part.Number, fate: part.Fate, text: a.anyText(), report: j.reports[i]}
 		if part.Ending != nil {
 			s.fate = part.Ending.fate(j.execution)
 		}
@@ -328,6 +374,9 @@ func (j *joint) structured(outputSchema []byte) Result {
 		}
 		a := j.of(part)
 		value := a.object()
+		if r := j.reports[i]; r != nil && r.StructuredContent != nil {
+			value = r.StructuredContent
+		}
 		switch {
 		case value == nil && a.unavailable() != "":
 			return invalid(fmt.Sprintf("the output of %s %d could not be read: %s", j.noun(1), part.Number, a.unavailable()))

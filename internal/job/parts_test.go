@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -135,6 +136,39 @@ func TestReadPartsText(t *testing.T) {
 	}
 }
 
+// What is a CallToolResult itself keeps its blocks, in its place.
+func TestReadPartsReports(t *testing.T) {
+	const picture = `{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"},{"type":"text","text":"a picture"}]}`
+	r := ReadParts(aTask().obj(), nil, indexes(ended(0, 0, "zero"), ended(1, 0, picture), ended(2, 0, "two")))
+	p := parse(t, r)
+	var got []string
+	for _, block := range p.Content {
+		got = append(got, fmt.Sprint(block["type"], ": ", block["text"]))
+	}
+	want := []string{
+		"text: All 3 indexes succeeded.\n\n=== index 0 exited with code 0 ===\nzero\n\n=== index 1 exited with code 0 ===",
+		"image: <nil>", "text: a picture", "text: === index 2 exited with code 0 ===\ntwo",
+	}
+	if !slices.Equal(got, want) || r.IsError {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+
+	r = ReadParts(aTask().obj(), nil, indexes(ended(0, 0, "zero"), ended(1, 0, `{"content":[{"type":"text","text":"no"}],"isError":true}`)))
+	if want := "The tool failed: index 1 reported an error; 2 of 2 indexes succeeded."; !parse(t, r).isError() ||
+		r.Reason != "ToolError" || r.Message != want {
+		t.Errorf("%s: %s, want %s", r.Reason, r.Message, want)
+	}
+
+	// Pictures for which there is no room are cut like text, and say so.
+	large := `{"content":[{"type":"image","data":"` + strings.Repeat("aGkh", 80<<10) + `","mimeType":"image/png"}]}`
+	r = ReadParts(aTask().limit(512<<10).obj(), nil, indexes(ended(0, 0, large), ended(1, 0, large), ended(2, 0, "two")))
+	if text := parse(t, r).text(t); !strings.Contains(text, "bytes of the output are missing.]") || !strings.HasSuffix(text, "two") {
+		t.Errorf("%d bytes of text: %.300s", len(text), text)
+	}
+}
+
+func (p parsedResult) isError() bool { return p.IsError != nil && *p.IsError }
+
 func TestReadPartsStructured(t *testing.T) {
 	const items = `{"type":"object","required":["results"],"properties":{"results":{"type":"array","items":` + rowsSchema + `}}}`
 	const orNull = `{"type":"object","properties":{"results":{"type":"array","items":{"anyOf":[{"type":"null"},` + rowsSchema + `]}}}}`
@@ -156,6 +190,9 @@ func TestReadPartsStructured(t *testing.T) {
 		{"not needed", orNull, policy, "Succeeded", `{"results":[{"rows":1},null]}`},
 		{"not needed, and the schema does not know", items, policy, "InvalidOutput", "does not fit the tool's outputSchema: /results/1"},
 		{"without indexes", items, pods, "Succeeded", `{"results":[{"rows":1},{"rows":3}]}`},
+		{"a CallToolResult of its own", items,
+			indexes(ended(0, 0, `{"rows":1}`), ended(1, 0, `{"content":[],"structuredContent":{"rows":2}}`)),
+			"Succeeded", `{"results":[{"rows":1},{"rows":2}]}`},
 		{"no object", items, indexes(ended(0, 0, `{"rows":1}`), ended(1, 0, "two")),
 			"InvalidOutput", "All 2 indexes succeeded, but there is no JSON object in the output of index 1"},
 		{"misfit", items, indexes(ended(0, 0, `{"rows":1}`), ended(1, 0, `{"rows":"two"}`)),

@@ -23,13 +23,15 @@ var severalEndRules = []Rule{{
 		return f.unchanged(NextFreshJob)
 	},
 }, {
-	Name:    "several-succeeded",
-	Pods:    SeveralPods,
-	Seen:    "the Job is Complete, by its completions or its successPolicy",
-	State:   v1alpha1.StateCompleted,
-	Reasons: []string{v1alpha1.ReasonSucceeded, v1alpha1.ReasonInvalidOutput, v1alpha1.ReasonOOMKilled},
-	Note: "The outputs are joined by index. OOMKilled, with `isError: true`: a process was killed for memory, though its container " +
-		"exited with 0.",
+	Name:  "several-succeeded",
+	Pods:  SeveralPods,
+	Seen:  "the Job is Complete, by its completions or its successPolicy",
+	State: v1alpha1.StateCompleted,
+	Reasons: []string{
+		v1alpha1.ReasonSucceeded, v1alpha1.ReasonInvalidOutput, v1alpha1.ReasonOOMKilled, v1alpha1.ReasonToolError,
+	},
+	Note: "The outputs are joined by index. With `isError: true`, OOMKilled: a process was killed for memory, though its container " +
+		"exited with 0; and ToolError: a pod's output says so itself.",
 	speak: func(f *facts) *Verdict {
 		if !f.severalOver() || !f.complete {
 			return nil
