@@ -59,6 +59,52 @@ func FuzzReadResult(f *testing.F) {
 	})
 }
 
+// Whatever several pods leave behind, the result is a CallToolResult that can be stored.
+func FuzzReadParts(f *testing.F) {
+	f.Add([]byte("hello\n"), []byte("world"), int32(0), int64(1<<10), uint8(3), uint8(1))
+	f.Add([]byte(`{"content":[{"type":"text","text":"a"}],"isError":true}`), []byte(`{"rows":3}`), int32(3), int64(1<<19), uint8(9), uint8(2))
+	f.Add([]byte(`{"rows":1}`), []byte("\xff\x00\"\\<>&\u2028"), int32(0), int64(3), uint8(255), uint8(0xff))
+	f.Add([]byte("\x01\x02"), []byte(`{"content":[],"structuredContent":{"rows":1}}`), int32(-1), int64(0), uint8(2), uint8(0x19))
+	f.Fuzz(func(t *testing.T, one, other []byte, code int32, limit int64, n, flags uint8) {
+		flag := func(n int) bool { return flags>>n&1 == 1 }
+		task := aTask().limit(min(limit, 512<<10))
+		if flag(0) {
+			task = task.fromMessage()
+		}
+		var schema []byte
+		if flag(1) {
+			schema = []byte(`{"type":"object","properties":{"results":{"type":"array"}}}`)
+		}
+		p := Parts{Indexed: flag(2), Total: int(n), Complete: flag(3), Overdue: flag(4) && !flag(3)}
+		for i := range int(n) {
+			data, exit := one, int32(0)
+			if i%3 == 1 {
+				data, exit = other, code
+			}
+			for flag(5) && len(data) > 0 && len(data) < 8<<10 {
+				data = append(data, data...)
+			}
+			part := ended(i, exit, string(data))
+			part.Ending.TerminationMessage, part.Attempts = string(other), i%2+1
+			if i%5 == 4 {
+				part.Ending, part.Fate, part.Succeeded = nil, "never started", false
+			}
+			if part.Succeeded {
+				p.Succeeded++
+			}
+			p.List = append(p.List, part)
+		}
+		r := ReadParts(task.obj(), schema, p)
+		result := parse(t, r)
+		if !utf8.ValidString(r.JSON) || !utf8.ValidString(r.Message) || len(result.Content) == 0 {
+			t.Errorf("not UTF-8, or no content: %.300q", r.JSON)
+		}
+		if p.Overdue && !r.IsError || flag(1) && !r.IsError && result.StructuredContent == nil {
+			t.Errorf("a good result: %.300s", r.JSON)
+		}
+	})
+}
+
 // Whatever the arguments are, the Job has them unchanged in the file, and whatever a container sees of them in its environment
 // is what they say.
 func FuzzBuild(f *testing.F) {
