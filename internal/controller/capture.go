@@ -64,18 +64,15 @@ func (c *capture) read(ctx context.Context, o *task.Observation, v task.Verdict)
 	of := client.ObjectKeyFromObject(o.Task)
 	pod, limit := client.ObjectKeyFromObject(v.Pod), o.Task.Spec.Result.Limit.Value()
 	output, err := c.logs.Tail(ctx, pod, v.Container, limit)
-	switch {
-	case err == nil:
+	if err == nil {
 		if v.Errors && output.Cut() {
 			c.addErrors(ctx, pod, v.Container, limit, &output)
 		}
 		if c.linked {
 			output.URI = job.LogURI(of.Name, 0)
 		}
-	default:
-		if output, err = c.without(err, c.failingSince(of, v.Pod.UID)); err != nil {
-			return err
-		}
+	} else if output, err = c.without(err, c.failingSince(of, v.Pod.UID)); err != nil {
+		return err
 	}
 	c.forget(of)
 	o.Output = &output

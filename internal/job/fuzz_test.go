@@ -62,7 +62,8 @@ func FuzzReadResult(f *testing.F) {
 // Whatever several pods leave behind, the result is a CallToolResult that can be stored.
 func FuzzReadParts(f *testing.F) {
 	f.Add([]byte("hello\n"), []byte("world"), int32(0), int64(1<<10), uint8(3), uint8(1))
-	f.Add([]byte(`{"content":[{"type":"text","text":"a"}],"isError":true}`), []byte(`{"rows":3}`), int32(3), int64(1<<19), uint8(9), uint8(2))
+	f.Add([]byte(`{"content":[{"type":"text","text":"a"}],"isError":true}`), []byte(`{"rows":3}`), int32(3), int64(1<<19),
+		uint8(9), uint8(2))
 	f.Add([]byte(`{"rows":1}`), []byte("\xff\x00\"\\<>&\u2028"), int32(0), int64(3), uint8(255), uint8(0xff))
 	f.Add([]byte("\x01\x02"), []byte(`{"content":[],"structuredContent":{"rows":1}}`), int32(-1), int64(0), uint8(2), uint8(0x19))
 	f.Fuzz(func(t *testing.T, one, other []byte, code int32, limit int64, n, flags uint8) {

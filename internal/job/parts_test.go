@@ -108,8 +108,8 @@ func TestReadPartsText(t *testing.T) {
 			text: "\n\n=== index 0 exited with code 0 ===\na\n\n" +
 				"=== index 1 exited with code 0, but a process of it was killed because memory ran out ===\nfine"},
 		{name: "in different ways", parts: indexes(ended(0, 3, ""), oom),
-			reason: "ToolError", message: "The tool failed: index 0 exited with code 3, index 1 was killed because it ran out of memory; " +
-				"0 of 2 indexes succeeded.",
+			reason: "ToolError", message: "The tool failed: index 0 exited with code 3, index 1 was killed because it ran out of " +
+				"memory; 0 of 2 indexes succeeded.",
 			text: "\n\n=== index 0 exited with code 3 without output ===\n\n" +
 				"=== index 1 was killed because it ran out of memory without output ==="},
 		{name: "many failed", parts: indexes(ended(0, 3, ""), ended(1, 3, ""), ended(2, 3, ""), ended(3, 3, ""), ended(4, 3, "")),
@@ -117,8 +117,9 @@ func TestReadPartsText(t *testing.T) {
 				"code 3, and 2 more went wrong; 0 of 5 indexes succeeded.",
 			text: "\n\n=== indexes 0-4 exited with code 3 without output ==="},
 		{name: "the whole took too long", parts: late,
-			reason: "DeadlineExceeded", message: "The tool was stopped because it ran longer than its deadline of 1h; 1 of 2 indexes succeeded.",
-			text: "\n\n=== index 0 exited with code 0 ===\na\n\n=== index 1 was stopped, as the Job was over ==="},
+			reason:  "DeadlineExceeded",
+			message: "The tool was stopped because it ran longer than its deadline of 1h; 1 of 2 indexes succeeded.",
+			text:    "\n\n=== index 0 exited with code 0 ===\na\n\n=== index 1 was stopped, as the Job was over ==="},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			task := aTask()
@@ -153,7 +154,8 @@ func TestReadPartsReports(t *testing.T) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 
-	r = ReadParts(aTask().obj(), nil, indexes(ended(0, 0, "zero"), ended(1, 0, `{"content":[{"type":"text","text":"no"}],"isError":true}`)))
+	const no = `{"content":[{"type":"text","text":"no"}],"isError":true}`
+	r = ReadParts(aTask().obj(), nil, indexes(ended(0, 0, "zero"), ended(1, 0, no)))
 	if want := "The tool failed: index 1 reported an error; 2 of 2 indexes succeeded."; !parse(t, r).isError() ||
 		r.Reason != "ToolError" || r.Message != want {
 		t.Errorf("%s: %s, want %s", r.Reason, r.Message, want)
@@ -170,8 +172,11 @@ func TestReadPartsReports(t *testing.T) {
 func (p parsedResult) isError() bool { return p.IsError != nil && *p.IsError }
 
 func TestReadPartsStructured(t *testing.T) {
-	const items = `{"type":"object","required":["results"],"properties":{"results":{"type":"array","items":` + rowsSchema + `}}}`
-	const orNull = `{"type":"object","properties":{"results":{"type":"array","items":{"anyOf":[{"type":"null"},` + rowsSchema + `]}}}}`
+	const (
+		head   = `{"type":"object","required":["results"],"properties":{"results":{"type":"array","items":`
+		items  = head + rowsSchema + `}}}`
+		orNull = head + `{"anyOf":[{"type":"null"},` + rowsSchema + `]}}}}`
+	)
 	unread := ended(1, 0, "")
 	unread.Output = Output{Unavailable: "its pod is gone"}
 	policy := indexes(ended(0, 0, `{"rows":1}`), ended(1, 3, ""))
@@ -188,7 +193,8 @@ func TestReadPartsStructured(t *testing.T) {
 			"Succeeded", `{"results":[{"rows":1},{"rows":2}]}`},
 		{"nothing to do", items, indexes(), "Succeeded", `{"results":[]}`},
 		{"not needed", orNull, policy, "Succeeded", `{"results":[{"rows":1},null]}`},
-		{"not needed, and the schema does not know", items, policy, "InvalidOutput", "does not fit the tool's outputSchema: /results/1"},
+		{"not needed, and the schema does not know", items, policy,
+			"InvalidOutput", "does not fit the tool's outputSchema: /results/1"},
 		{"without indexes", items, pods, "Succeeded", `{"results":[{"rows":1},{"rows":3}]}`},
 		{"a CallToolResult of its own", items,
 			indexes(ended(0, 0, `{"rows":1}`), ended(1, 0, `{"content":[],"structuredContent":{"rows":2}}`)),

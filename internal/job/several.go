@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -71,8 +72,8 @@ func checkJoinedOutput(tool *v1alpha1.MCPTool, output *schema.Schema) error {
 			return nil
 		}
 	}
-	return fmt.Errorf(`the Job has several pods, so that its structured result is {"%s": […]} with one entry for each index or pod; `+
-		`declare the property %q with type array`, resultsProperty, resultsProperty)
+	return fmt.Errorf(`the Job has several pods, so that its structured result is {"%[1]s": […]} with one entry for each index or `+
+		`pod; declare the property %[1]q with type array`, resultsProperty)
 }
 
 // ownSeveral sets what a Job with several pods has beside what every Job has. Its error says what there are too many of.
@@ -90,6 +91,8 @@ func ownSeveral(job *batchv1.Job, execution v1alpha1.Execution) error {
 	}
 	spec.Template.Labels = with(spec.Template.Labels, map[string]string{v1alpha1.LabelSeveral: "true"})
 	// The pods' own deadlines do not limit how many of them follow each other.
-	spec.ActiveDeadlineSeconds = seconds(execution.StartupDeadline.Duration + execution.Deadline.Duration)
+	if each := spec.Template.Spec.ActiveDeadlineSeconds; each != nil {
+		spec.ActiveDeadlineSeconds = seconds(execution.StartupDeadline.Duration + time.Duration(*each)*time.Second)
+	}
 	return nil
 }

@@ -59,7 +59,8 @@ func TestBuildSeveral(t *testing.T) {
 	}
 
 	// An author's word on retries of each index holds; none is added to it.
-	perIndex, err := Build(aTool().job(indexed).job(func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex = ptr(int32(1)) }).obj(), aTask().obj())
+	retrying := aTool().job(indexed).job(func(s *batchv1.JobSpec) { s.BackoffLimitPerIndex = ptr(int32(1)) })
+	perIndex, err := Build(retrying.obj(), aTask().obj())
 	if err != nil {
 		t.Fatal(err)
 	}

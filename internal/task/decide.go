@@ -37,8 +37,8 @@ const (
 
 // Rules are all rules in the order in which they are asked; the first that speaks decides.
 var Rules = concat(
-	recordRules, questionRules, launchRules, severalEndRules, about(OnePod, lossRules), about(OnePod, outcomeRules), stopRules,
-	about(OnePod, remainsRules), queueRules, startRules, severalRunRules, about(OnePod, runRules),
+	recordRules, questionRules, launchRules, severalEndRules, onePod(lossRules), onePod(outcomeRules), stopRules,
+	onePod(remainsRules), queueRules, startRules, severalRunRules, onePod(runRules),
 )
 
 // Decide says what follows from an observation. It always has an answer, and never one that would change a finished task.
@@ -85,11 +85,11 @@ func (r *Rule) isAbout(f *facts) bool {
 	return true
 }
 
-// about is rules that are only about some Jobs.
-func about(pods Pods, rules []Rule) []Rule {
+// onePod is rules that are all about Jobs with one pod.
+func onePod(rules []Rule) []Rule {
 	rules = slices.Clone(rules)
 	for i := range rules {
-		rules[i].Pods = pods
+		rules[i].Pods = OnePod
 	}
 	return rules
 }

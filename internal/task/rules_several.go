@@ -30,8 +30,8 @@ var severalEndRules = []Rule{{
 	Reasons: []string{
 		v1alpha1.ReasonSucceeded, v1alpha1.ReasonInvalidOutput, v1alpha1.ReasonOOMKilled, v1alpha1.ReasonToolError,
 	},
-	Note: "The outputs are joined by index. With `isError: true`, OOMKilled: a process was killed for memory, though its container " +
-		"exited with 0; and ToolError: a pod's output says so itself.",
+	Note: "The outputs are joined by index. With `isError: true`, OOMKilled: a process was killed for memory, though its " +
+		"container exited with 0; and ToolError: a pod's output says so itself.",
 	speak: func(f *facts) *Verdict {
 		if !f.severalOver() || !f.complete {
 			return nil
@@ -86,8 +86,8 @@ var severalEndRules = []Rule{{
 		if p.last.lost(f.Now) {
 			cause = "its node does not answer"
 		}
-		return f.failed(v1alpha1.ReasonDisrupted, fmt.Sprintf("%s was stopped before it was done: %s. The work may have had effects; %s.",
-			f.several.name(p), cause, f.several.tally()))
+		return f.failed(v1alpha1.ReasonDisrupted, fmt.Sprintf(
+			"%s was stopped before it was done: %s. The work may have had effects; %s.", f.several.name(p), cause, f.several.tally()))
 	},
 }, {
 	Name:    "several-never-ran",
@@ -132,8 +132,8 @@ var severalEndRules = []Rule{{
 		if f.severalLost() == nil {
 			return nil
 		}
-		return f.failed(v1alpha1.ReasonDisrupted, fmt.Sprintf("The node that ran one of the pods does not answer. The work may have had "+
-			"effects, and may still be going on there; %s.", f.several.tally()))
+		return f.failed(v1alpha1.ReasonDisrupted, fmt.Sprintf("The node that ran one of the pods does not answer. The work may have "+
+			"had effects, and may still be going on there; %s.", f.several.tally()))
 	},
 }}
 
@@ -171,7 +171,8 @@ var severalRunRules = []Rule{{
 	},
 }}
 
-// severalUntilLost is how long it takes at least until a pod that is being deleted counts as lost with its node; 0: there is none.
+// severalUntilLost is how long it takes at least until a pod that is being deleted counts as lost with its node; 0: there is
+// none.
 func (f *facts) severalUntilLost() time.Duration {
 	var wait time.Duration
 	for i := range f.attempts {

@@ -48,6 +48,12 @@ func (s *scene) counted(succeeded, failed int32, completedIndexes string) *scene
 	return s
 }
 
+// givenUp are the indexes that the Job controller does not try any more.
+func (s *scene) givenUp(indexes string) *scene {
+	s.Job.Status.FailedIndexes = &indexes
+	return s
+}
+
 // jobOver adds a condition that the Job controller set at that second.
 func (s *scene) jobOver(condition batchv1.JobConditionType, reason string, when int) *scene {
 	s.jobSays(condition, reason)
@@ -85,7 +91,7 @@ var severalSituations = []situation{
 		newScene().job().indexed(50, 2).counted(17, 0, "0-16").index(17, 50, runs(55)).index(18, 50, runs(55)),
 		"several-running", working, v1alpha1.ReasonRunning, "Running: 17 of 50 done.", ""},
 	{"an index has been given up, the others go on",
-		newScene().job().indexed(3, 2).with(func(o *Observation) { o.Job.Status.FailedIndexes = new(string); *o.Job.Status.FailedIndexes = "0" }).
+		newScene().job().indexed(3, 2).givenUp("0").
 			index(0, 2, runs(5), exits(3, 30)).index(1, 2, runs(5)).index(2, 59),
 		"several-running", working, v1alpha1.ReasonRunning, "0 of 3 done, 1 failed.", ""},
 	{"an attempt failed and another one runs",
@@ -186,9 +192,9 @@ var severalSituations = []situation{
 		newScene().job().indexed(2, 2).fresh().started().jobOver(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded, 50),
 		"several-outcome-unknown", failed, v1alpha1.ReasonOutcomeUnknown, "unknown", ""},
 	{"the Job as a whole ran too long",
-		newScene().job().indexed(2, 1).fresh().started().counted(1, 0, "0").jobOver(batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded, 5000).
-			index(0, 2, runs(5), exits(0, 39)).logs("hello"),
-		"several-deadline", completed, v1alpha1.ReasonDeadlineExceeded, "longer than its deadline of 1h; 1 of 2 indexes succeeded.", ""},
+		newScene().job().indexed(2, 1).fresh().started().counted(1, 0, "0").
+			jobOver(batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded, 5000).index(0, 2, runs(5), exits(0, 39)).logs("hello"),
+		"several-deadline", completed, v1alpha1.ReasonDeadlineExceeded, "its deadline of 1h; 1 of 2 indexes succeeded.", ""},
 	{"an index was evicted",
 		newScene().job().indexed(2, 2).fresh().jobOver(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded, 50).
 			index(0, 2, runs(5), exits(0, 39)).index(1, 2, podFailed("Evicted", "")),
@@ -221,8 +227,8 @@ var severalSituations = []situation{
 			index(0, 2, runs(5), exits(0, 39)).logs("hello"),
 		"several-succeeded", completed, v1alpha1.ReasonSucceeded, "", ""},
 	{"the Job fails because it is being deleted",
-		newScene().job().indexed(2, 2).started().cancel().deletingJob().jobOver(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded, 52).
-			index(0, 2, runs(5), deleted(51), exits(143, 52)),
+		newScene().job().indexed(2, 2).started().cancel().deletingJob().
+			jobOver(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded, 52).index(0, 2, runs(5), deleted(51), exits(143, 52)),
 		"cancelling", working, v1alpha1.ReasonCancelling, "", ""},
 	{"a pod of several outlived its Job, done",
 		newScene().job().started().jobGone().index(0, 2, runs(5), exits(0, 30)),
@@ -281,7 +287,8 @@ func TestProgressStartsAtOnce(t *testing.T) {
 	}
 }
 
-// What an Indexed Job came to is told in the order of the indexes, whatever the order of the pods, and of retries the last counts.
+// What an Indexed Job came to is told in the order of the indexes, whatever the order of the pods, and of retries the last
+// counts.
 func TestSeveralPartsInOrder(t *testing.T) {
 	s := newScene().job().indexed(4, 2).retries(3).fresh().counted(2, 2, "0,2").
 		jobOver(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded, 90).
