@@ -1,5 +1,5 @@
-// Command traceability holds two lists and the tests together: the rules of the protocol that bind a server, and the ways in which
-// tools, Jobs and clients are known to go wrong. A test proves an entry by naming its id; the pages that this command
+// Command traceability holds two lists and the tests together: the rules of the protocol that bind a server, and the ways in
+// which tools, Jobs and clients are known to go wrong. A test proves an entry by naming its id; the pages that this command
 // writes show which one does.
 //
 //	traceability --out docs            write docs/reference/contract.md and docs/cases.md; called by make generate

@@ -124,8 +124,8 @@ func isTest(function string) bool {
 	return strings.HasPrefix(function, "Test") || strings.HasPrefix(function, "Fuzz")
 }
 
-// subtestNames gives the names that a node has for subtests: the first argument of Run, or a row of a table, where the name is the
-// key of a map, the field that is called name, or the first field.
+// subtestNames gives the names that a node has for subtests: the first argument of Run, or a row of a table, where the name is
+// the key of a map, the field that is called name, or the first field.
 func subtestNames(n ast.Node) []string {
 	switch n := n.(type) {
 	case *ast.CallExpr:

@@ -460,7 +460,8 @@ var situations = []situation{
 		"cancelling", working, v1alpha1.ReasonCancelling, "changed my mind", NextStop},
 	{"B41: it is being stopped after a cancel, and what it had written is on the record",
 		newScene().job().started().cancel().deletingJob().pod(2, runs(5), deleted(51)).
-			record(working, v1alpha1.ReasonCancelling).says("Cancel requested; stopping the work: changed my mind. Its last output: step 41"),
+			record(working, v1alpha1.ReasonCancelling).
+			says("Cancel requested; stopping the work: changed my mind. Its last output: step 41"),
 		"cancelling", working, v1alpha1.ReasonCancelling, "changed my mind. Its last output: step 41", ""},
 	{"B41: a reason that looks like the end of the output",
 		newScene().job().started().cancel().deletingJob().pod(2, runs(5), deleted(51)).
@@ -469,7 +470,8 @@ var situations = []situation{
 		"cancelling", working, v1alpha1.ReasonCancelling, "stopping the work: no. Its last output: x", ""},
 	{"B41: it is cancelled, and what it had written is on the record",
 		newScene().job().started().cancel().with(func(o *Observation) { o.Job = nil }).fresh().
-			record(working, v1alpha1.ReasonCancelling).says("Cancel requested; stopping the work: changed my mind. Its last output: step 41"),
+			record(working, v1alpha1.ReasonCancelling).
+			says("Cancel requested; stopping the work: changed my mind. Its last output: step 41"),
 		"cancelled", cancelled, v1alpha1.ReasonCancelled, "Cancelled: changed my mind. Its last output: step 41", ""},
 	{"the Job is being deleted after a cancel",
 		newScene().job().started().cancel().deletingJob().pod(2, runs(5), deleted(51)),
