@@ -124,8 +124,8 @@ func TestMainJobHangUp_A21(t *testing.T) {
 	}
 }
 
-// TestMainJobJobsAreRemoved lets Kubernetes remove the finished Job while the result stays.
-func TestMainJobJobsAreRemoved(t *testing.T) {
+// TestMainJobJobsAreRemoved_B01_A16 lets Kubernetes remove the finished Job while the result stays.
+func TestMainJobJobsAreRemoved_B01_A16(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	x.offer(tool("greet", "greet").properties("name! string").keepingJobs(time.Second))

@@ -84,8 +84,8 @@ func TestMainJobKilled(t *testing.T) {
 	x.wantMarks(x.replicas(1)[0], len(moments))
 }
 
-// TestMainJobKilledWhileCancelling ends the controller between the cancel and what comes of it.
-func TestMainJobKilledWhileCancelling(t *testing.T) {
+// TestMainJobKilledWhileCancelling_A10 ends the controller between the cancel and what comes of it.
+func TestMainJobKilledWhileCancelling_A10(t *testing.T) {
 	x := newTenant(t)
 	x.offer(tool("slow", "sleep", "--seconds=300"))
 	c := x.replicas(1)[0]
@@ -110,9 +110,9 @@ func (x *tenant) waitExited(id string) {
 	}))
 }
 
-// TestMainJobRemovedJob removes Jobs by hand: one that has finished, and one that runs. Neither is started again, also not by a
+// TestMainJobRemovedJob_B02 removes Jobs by hand: one that has finished, and one that runs. Neither is started again, also not by a
 // controller that has never seen it.
-func TestMainJobRemovedJob(t *testing.T) {
+func TestMainJobRemovedJob_B02(t *testing.T) {
 	x := newTenant(t)
 	x.counter()
 	c := x.replicas(1)[0]

@@ -58,8 +58,8 @@ func (x *tenant) wantNoPod(id string) {
 	}
 }
 
-// TestProtocolQuestionsOfATask answers two questions one by one, each at another replica.
-func TestProtocolQuestionsOfATask(t *testing.T) {
+// TestProtocolQuestionsOfATask_A12 answers two questions one by one, each at another replica.
+func TestProtocolQuestionsOfATask_A12(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	x.offer(tool("greet", "greet", "--name=$(MCP_ANSWER_WHO_NAME)").

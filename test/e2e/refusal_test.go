@@ -12,8 +12,8 @@ import (
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
 
-// TestMainJobRefusals makes every kind of call that must not lead to anything.
-func TestMainJobRefusals(t *testing.T) {
+// TestMainJobRefusals_A03 makes every kind of call that must not lead to anything.
+func TestMainJobRefusals_A03(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	x.offer(tool("greet", "greet").properties("name! string", "times integer"))
