@@ -64,6 +64,10 @@ test-e2e: ## Run the tests on the local cluster with the chart installed (RUN=re
 conformance: ## Run the official MCP conformance suite and Inspector against the installed endpoint
 	go run ./test/run conformance
 
+.PHONY: bench
+bench: ## Measure the endpoint on a real API server, as ratios to what the machine can do at best (on an idle machine)
+	go run ./test/bench
+
 .PHONY: lint
 lint: ## Run golangci-lint with the Kubernetes API linter (the first run builds it, 5 minutes)
 	go build -C tools/golangci-lint -o $(CURDIR)/bin/golangci-lint sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter

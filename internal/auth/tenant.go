@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,13 +24,18 @@ type Tenants struct {
 	Live client.Reader
 }
 
-// NamespaceCacheOptions describes the informer of namespaces that Tenants reads from: only those that belong to a tenant.
+// NamespaceCacheOptions describes the informer of namespaces that Tenants reads from: only those that belong to a tenant. Its objects
+// are shared, and must not be changed: each request reads one.
 func NamespaceCacheOptions() cache.ByObject {
 	labelled, err := labels.NewRequirement(v1alpha1.LabelTenant, selection.Exists, nil)
 	if err != nil {
 		panic(err) // the label is a constant
 	}
-	return cache.ByObject{Label: labels.NewSelector().Add(*labelled), Transform: cache.TransformStripManagedFields()}
+	return cache.ByObject{
+		Label:                 labels.NewSelector().Add(*labelled),
+		Transform:             cache.TransformStripManagedFields(),
+		UnsafeDisableDeepCopy: ptr.To(true),
+	}
 }
 
 // Tenant returns the tenant that owns the namespace. A namespace that nobody has labelled is an *Error; a namespace that is

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -12,9 +13,11 @@ import (
 )
 
 // CacheOptions describes the informer that a Store reads from: the MCPTasks of all namespaces, without arguments and results,
-// so that fifty thousand finished tasks fit into a small process. Use it with Health.NewInformer.
+// so that fifty thousand finished tasks fit into a small process. Use it with Health.NewInformer. Its objects are shared, and must not
+// be changed: each poll reads one.
 func CacheOptions() cache.ByObject {
 	return cache.ByObject{
+		UnsafeDisableDeepCopy: ptr.To(true),
 		Transform: func(object any) (any, error) {
 			if t, ok := object.(*v1alpha1.MCPTask); ok {
 				return strip(t), nil

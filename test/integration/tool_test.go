@@ -58,7 +58,11 @@ func TestToolReadiness(t *testing.T) {
 		{"many-pods", func(tool *v1alpha1.MCPTool) {
 			three := int32(3)
 			tool.Spec.JobTemplate.Spec.Completions = &three
-		}, v1alpha1.ToolReasonInvalidTemplate, "several pods"},
+		}, v1alpha1.ToolReasonReady, ""},
+		{"too-many-pods", func(tool *v1alpha1.MCPTool) {
+			more := int32(1001)
+			tool.Spec.JobTemplate.Spec.Completions = &more
+		}, v1alpha1.ToolReasonInvalidTemplate, "at most 1000"},
 		{"unsafe", func(tool *v1alpha1.MCPTool) {
 			container(tool).Command = []string{"sh", "-c", "echo $(MCP_ARG_TEXT)"}
 		}, v1alpha1.ToolReasonUnsafeArgument, "shell"},

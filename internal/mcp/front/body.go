@@ -22,34 +22,51 @@ const (
 // checkMedia looks at what the client sends and what it can read (streamable-http, "Sending Messages" 2). Answers come as JSON
 // or as a stream, so a client has to take both; one that says nothing takes everything.
 func checkMedia(header http.Header) (status int, err *wire.Error) {
-	contentType, _, parseError := mime.ParseMediaType(header.Get("Content-Type"))
-	if parseError != nil || contentType != "application/json" {
+	if !isJSON(header.Get("Content-Type")) {
 		return http.StatusUnsupportedMediaType, wire.InvalidRequest("Content-Type must be application/json")
 	}
 	if encoding := header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return http.StatusUnsupportedMediaType, wire.InvalidRequest("The body must not be compressed")
 	}
-	accept := header.Values("Accept")
-	if len(accept) > 0 && (!accepts(accept, "application", "json") || !accepts(accept, "text", "event-stream")) {
+	if accept := header.Values("Accept"); len(accept) > 0 && !acceptsBoth(accept) {
 		return http.StatusNotAcceptable, wire.InvalidRequest("Accept must contain application/json and text/event-stream")
 	}
 	return 0, nil
 }
 
-// accepts reports whether the lines of an Accept header take a media type.
-func accepts(accept []string, mainType, subtype string) bool {
+func isJSON(contentType string) bool {
+	if contentType == "application/json" { // as nearly all clients write it
+		return true
+	}
+	got, _, err := mime.ParseMediaType(contentType)
+	return err == nil && got == "application/json"
+}
+
+// acceptsBoth reports whether the lines of an Accept header take JSON as well as streams.
+func acceptsBoth(accept []string) bool {
+	var json, stream bool
 	for _, line := range accept {
 		for element := range strings.SplitSeq(line, ",") {
-			got, parameters, err := mime.ParseMediaType(element)
-			if err != nil || parameters["q"] == "0" {
-				continue
-			}
-			if got == "*/*" || got == mainType+"/*" || got == mainType+"/"+subtype {
+			switch mediaRange(element) {
+			case "*/*":
 				return true
+			case "application/*", "application/json":
+				json = true
+			case "text/*", "text/event-stream":
+				stream = true
 			}
 		}
 	}
-	return false
+	return json && stream
+}
+
+// mediaRange is one element of an Accept header without its parameters; empty where it takes nothing.
+func mediaRange(element string) string {
+	got, parameters, err := mime.ParseMediaType(element)
+	if err != nil || parameters["q"] == "0" {
+		return ""
+	}
+	return got
 }
 
 // readBody reads the body, at most maxBody of it and no longer than bodyTimeout.

@@ -8,17 +8,14 @@ const resultInputRequired = "input_required"
 // round-trip requests), and of nothing else.
 func (s Server) InputRequired() ResultHeader { return ResultHeader{resultInputRequired, ResultMeta{s}} }
 
-// declaresForms reports whether capabilities allow to ask by forms: elicitation without any mode means that of forms
+// declaresForms reports whether the capability elicitation allows to ask by forms: without any mode it means that of forms
 // (client/elicitation, "Capabilities").
-func declaresForms(capabilities json.RawMessage) bool {
-	var declared struct {
-		Elicitation json.RawMessage `json:"elicitation"`
-	}
-	if decode(capabilities, &declared) != nil || kindOf(declared.Elicitation) != kindObject {
+func declaresForms(elicitation json.RawMessage) bool {
+	if kindOf(elicitation) != kindObject {
 		return false
 	}
 	var modes map[string]json.RawMessage
-	if decode(declared.Elicitation, &modes) != nil {
+	if decode(elicitation, &modes) != nil {
 		return false
 	}
 	_, url := modes["url"]

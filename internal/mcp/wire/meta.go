@@ -72,7 +72,13 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 		return Meta{}, InvalidParams("The _meta field progressToken must be a string or a number")
 	}
 	meta.ProgressToken, meta.IdempotencyKey = fields.ProgressToken, fields.Idempotency
-	meta.Tasks, meta.Forms = declaresTasks(fields.Capabilities), declaresForms(fields.Capabilities)
+	var declared struct {
+		Extensions  json.RawMessage `json:"extensions"`
+		Elicitation json.RawMessage `json:"elicitation"`
+	}
+	if decode(fields.Capabilities, &declared) == nil {
+		meta.Tasks, meta.Forms = declaresTasks(declared.Extensions), declaresForms(declared.Elicitation)
+	}
 	var traceparent string
 	if decodeString(fields.Traceparent, &traceparent) {
 		meta.Traceparent = ValidTraceparent(traceparent)
@@ -82,17 +88,14 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 
 // declaresTasks looks for the extension where SEP-2663 puts it, and nowhere else: the tasks capability of 2025-11-25 does not
 // count.
-func declaresTasks(capabilities json.RawMessage) bool {
-	var declared struct {
-		Extensions json.RawMessage `json:"extensions"`
-	}
-	if decode(capabilities, &declared) != nil || kindOf(declared.Extensions) != kindObject {
+func declaresTasks(raw json.RawMessage) bool {
+	if kindOf(raw) != kindObject {
 		return false
 	}
 	var extensions struct {
 		Tasks json.RawMessage `json:"io.modelcontextprotocol/tasks"`
 	}
-	return decode(declared.Extensions, &extensions) == nil && kindOf(extensions.Tasks) == kindObject
+	return decode(raw, &extensions) == nil && kindOf(extensions.Tasks) == kindObject
 }
 
 func validProgressToken(raw json.RawMessage) bool {

@@ -90,8 +90,10 @@ func TestDeclaresForms_S102(t *testing.T) {
 		`{"experimental":{"elicitation":{}}}`:   false,
 		`{"elicitation":{"form":{},"form":{}}}`: false,
 	} {
-		if got := declaresForms(json.RawMessage(capabilities)); got != want {
-			t.Errorf("%s: got %v, want %v", capabilities, got, want)
+		meta, err := ParseMeta(json.RawMessage(`{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
+			"io.modelcontextprotocol/clientCapabilities":` + capabilities + `}`))
+		if err != nil || meta.Forms != want {
+			t.Errorf("%s: got %v, %v; want %v", capabilities, meta.Forms, err, want)
 		}
 	}
 }

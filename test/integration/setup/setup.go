@@ -4,8 +4,6 @@ package setup
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/mcptasks/mcptasks/test/kube"
 )
@@ -40,7 +37,7 @@ func Cluster(namespace string) (*kube.Cluster, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := installCRDs(ctx, cluster); err != nil {
+	if err := cluster.InstallCRDs(ctx, filepath.Join("..", "..", "..")); err != nil {
 		return nil, err
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
@@ -48,37 +45,4 @@ func Cluster(namespace string) (*kube.Cluster, error) {
 		return nil, err
 	}
 	return cluster, nil
-}
-
-func installCRDs(ctx context.Context, cluster *kube.Cluster) error {
-	files, err := filepath.Glob(filepath.Join("..", "..", "..", "config", "crd", "*.yaml"))
-	if err != nil {
-		return err
-	}
-	crds, err := kube.ReadManifests(files...)
-	if err != nil {
-		return err
-	}
-	if len(crds) == 0 {
-		return errors.New("there are no CRDs in config/crd")
-	}
-	if err := cluster.ApplyManifests(ctx, crds...); err != nil {
-		return err
-	}
-	for _, crd := range crds {
-		if err := cluster.Wait(ctx, crd, kube.Key(crd), func() bool { return established(crd) }); err != nil {
-			return fmt.Errorf("the CRD %s is not served: %w", crd.GetName(), err)
-		}
-	}
-	return nil
-}
-
-func established(crd *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == "Established" {
-			return c["status"] == "True"
-		}
-	}
-	return false
 }
