@@ -1,6 +1,6 @@
-// Command kubectl-mcptask is the kubectl plugin for people who run mcptasks: kubectl mcptask get, result and cancel, and for those
-// who offer tools: kubectl mcptask tool. It reads and writes MCPTask objects with the rights of the user's kubeconfig; it must not
-// know the endpoint or the controller.
+// Command kubectl-mcptask is the kubectl plugin for people who run mcptasks (kubectl mcptask get, result, answer and cancel) and for
+// those who offer tools (kubectl mcptask tool). It reads and writes MCPTask objects with the rights of the user's kubeconfig; it
+// must not know the endpoint or the controller.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 func newRootCommand(now func() time.Time) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-mcptask",
-		Short: "See, read and cancel the calls that AI agents made of this cluster's Jobs, and make tools of Jobs",
+		Short: "See, answer and cancel the calls that AI agents made of this cluster's Jobs, and make tools of Jobs",
 		Annotations: map[string]string{
 			cobra.CommandDisplayNameAnnotation: "kubectl mcptask",
 		},
@@ -44,7 +44,7 @@ func newRootCommand(now func() time.Time) *cobra.Command {
 	cluster.addFlags(root.PersistentFlags())
 	root.AddCommand(
 		newGetCommand(&cluster, now), newResultCommand(&cluster, now), newCancelCommand(&cluster, now),
-		newToolCommand(&cluster), newVersionCommand())
+		newAnswerCommand(&cluster, now), newToolCommand(&cluster), newVersionCommand())
 	return root
 }
 

@@ -190,10 +190,12 @@ func (d *draft) leaveOut() {
 		d.drop("spec.podReplacementPolicy", "is always Failed, so that a tool never runs twice at a time")
 		s.PodReplacementPolicy = nil
 	}
-	if s.Suspend != nil {
-		if *s.Suspend {
-			d.drop("spec.suspend", "a call is meant to run; a queue such as Kueue suspends the Job by itself where its label is there")
-		}
+	switch {
+	case s.Suspend == nil:
+	case *s.Suspend:
+		d.warn("The Job is created suspended: each call waits until a queue such as Kueue, or somebody, resumes it, at most " +
+			"execution.queueDeadline.")
+	default:
 		s.Suspend = nil
 	}
 	if s.Selector != nil || s.ManualSelector != nil {
