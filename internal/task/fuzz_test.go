@@ -68,7 +68,7 @@ func FuzzWire(f *testing.F) {
 func recorded(
 	state v1alpha1.TaskState, flags byte, text, document string, started, updated int32, limits uint32,
 ) *v1alpha1.MCPTask {
-	if !json.Valid([]byte(document)) || !strings.HasPrefix(document, "{") {
+	if !json.Valid([]byte(document)) || !utf8.ValidString(document) || !strings.HasPrefix(document, "{") {
 		document = `{}`
 	}
 	task := newScene().Task
