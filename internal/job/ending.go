@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -78,13 +79,10 @@ func messageLimit(pod *corev1.Pod) int {
 }
 
 // messageFull reports whether the termination message is as long as Kubernetes lets it be, so that more of it is likely lost.
-func (e Ending) messageFull() bool {
-	limit := e.TerminationMessageLimit
-	if limit == 0 {
-		limit = maxContainerMessage
-	}
-	return len(e.TerminationMessage) >= limit
-}
+// It may be longer than that: half characters at its ends have been replaced by whole ones.
+func (e Ending) messageFull() bool { return len(e.TerminationMessage) >= e.messageLimit() }
+
+func (e Ending) messageLimit() int { return cmp.Or(e.TerminationMessageLimit, maxContainerMessage) }
 
 // Failed reports whether the tool did not succeed.
 func (e Ending) Failed() bool {

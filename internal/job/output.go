@@ -105,7 +105,7 @@ func messageTail(e Ending) tail {
 	t := tail{data: bytes.TrimRight([]byte(e.TerminationMessage), "\r\n")}
 	if e.messageFull() {
 		t.note = fmt.Sprintf("[The output has all of the %d bytes that Kubernetes keeps of a termination message; more of it may be "+
-			"missing.]\n", len(e.TerminationMessage))
+			"missing.]\n", e.messageLimit())
 	}
 	return t
 }

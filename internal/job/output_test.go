@@ -56,6 +56,9 @@ func TestMessageTail_B19(t *testing.T) {
 		{"full in a pod of four", Ending{TerminationMessage: full[:3072], TerminationMessageLimit: 3072},
 			"[The output has all of the 3072 bytes that Kubernetes keeps of a termination message; more of it may be " +
 				"missing.]\n" + full[:3072]},
+		{"cut within characters, in place of which others stand", Ending{TerminationMessage: "\uFFFD" + full[2:] + "\uFFFD"},
+			"[The output has all of the 4096 bytes that Kubernetes keeps of a termination message; more of it may be " +
+				"missing.]\n\uFFFD" + full[2:] + "\uFFFD"},
 		{"cut within a character", Ending{TerminationMessage: "\xa9" + full[1:]},
 			"[The output has all of the 4096 bytes that Kubernetes keeps of a termination message; more of it may be " +
 				"missing.]\n\uFFFD" + full[1:]},

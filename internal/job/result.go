@@ -234,7 +234,7 @@ func (a answer) hint() string {
 	switch text := a.text(); {
 	case text.note != "":
 		return fmt.Sprintf(" (Kubernetes keeps only %d bytes of a termination message; with result.from: Logs, results may be longer)",
-			len(a.ending.TerminationMessage))
+			a.ending.messageLimit())
 	case text.lost > 0:
 		return fmt.Sprintf(" (only the last %d bytes of it were read; result.limit says how many)", len(text.data))
 	default:

@@ -72,13 +72,14 @@ func (x *tenant) readLog(c *mcpclient.Client, uri string) string {
 // missing is the mark of a text that was cut.
 var missing = regexp.MustCompile(`\[The first (\d+) of (\d+) bytes of the output are missing\.\]`)
 
-// TestJob_B18_LogThatIsRotated prints 60 MiB in half a minute, which the kubelet rotates at 10 MiB, and a last line. That line is
+// TestJob_B18_LogThatIsRotated prints 66 MB in half a minute, which the kubelet rotates at 10 MiB, and a last line. That line is
 // in the result, with a mark before it and a link to all that the node still has.
 func TestJob_B18_LogThatIsRotated(t *testing.T) {
 	t.Parallel()
-	const printed = 60 << 20
+	const line = "0123456789 the quick brown fox jumps over the lazy dog\n"
+	const printed = 1_200_000 * len(line)
 	x := newTenant(t)
-	x.offer(tool("spew", "spew", "--bytes="+strconv.Itoa(printed), "--seconds=30", "--last=RESULT 42\n").resultLimit("16Ki"))
+	x.offer(tool("spew", "spew", "--bytes="+strconv.Itoa(printed), "--seconds=30", "--pattern="+line, "--last=RESULT 42\n").resultLimit("16Ki"))
 	c := x.replicas(1)[0]
 	task := x.wait(c, x.call(c, "spew", nil))
 	if task.Status != "completed" || task.Result == nil || task.Result.IsError {
@@ -192,7 +193,7 @@ func TestJobOutputOfAnyKind(t *testing.T) {
 	c := x.replicas(1)[0]
 	for name, test := range map[string]struct {
 		tool      string
-		arguments map[string]any
+		arguments any
 		want      string
 	}{
 		"nothing at all":              {"spew", map[string]any{"bytes": 0}, "It wrote no output."},
@@ -201,7 +202,9 @@ func TestJobOutputOfAnyKind(t *testing.T) {
 		"not UTF-8":                   {"binary", nil, "\uFFFD\uFFFD\x01\x1b[31m"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			task := x.wait(c, x.call(c, test.tool, test.arguments))
+			y := *x
+			y.t = t
+			task := y.wait(c, y.call(c, test.tool, test.arguments))
 			if task.Status != "completed" || task.Result == nil || task.Result.IsError || !strings.Contains(task.Result.Text(), test.want) {
 				t.Errorf("the task is %s (%s), result %.200s", task.Status, task.StatusMessage, fmt.Sprint(task.Result))
 			}
