@@ -22,13 +22,15 @@ func TestResponseJSON(t *testing.T) {
 		response
 		want, err string
 	}{
-		"nothing":           {response{action: accept}, `{}`, ""},
-		"a string":          {response{action: accept, assignments: []string{"name=true"}}, `{"name":"true"}`, ""},
-		"an equals sign":    {response{action: accept, assignments: []string{"name=a=b"}}, `{"name":"a=b"}`, ""},
-		"an empty string":   {response{action: accept, assignments: []string{"name="}}, `{"name":""}`, ""},
-		"a large number":    {response{action: accept, assignments: []string{"count=9007199254740993"}}, `{"count":9007199254740993}`, ""},
-		"a boolean":         {response{action: accept, assignments: []string{"sure=true"}}, `{"sure":true}`, ""},
-		"a list":            {response{action: accept, assignments: []string{"colors=red", "colors=blue"}}, `{"colors":["red","blue"]}`, ""},
+		"nothing":         {response{action: accept}, `{}`, ""},
+		"a string":        {response{action: accept, assignments: []string{"name=true"}}, `{"name":"true"}`, ""},
+		"an equals sign":  {response{action: accept, assignments: []string{"name=a=b"}}, `{"name":"a=b"}`, ""},
+		"an empty string": {response{action: accept, assignments: []string{"name="}}, `{"name":""}`, ""},
+		"a large number": {response{action: accept, assignments: []string{"count=9007199254740993"}},
+			`{"count":9007199254740993}`, ""},
+		"a boolean": {response{action: accept, assignments: []string{"sure=true"}}, `{"sure":true}`, ""},
+		"a list": {response{action: accept, assignments: []string{"colors=red", "colors=blue"}},
+			`{"colors":["red","blue"]}`, ""},
 		"JSON":              {response{action: accept, content: `{"name": "x"}`}, `{"name": "x"}`, ""},
 		"no":                {response{action: decline}, ``, ""},
 		"no, with content":  {response{action: decline, assignments: []string{"name=x"}}, "", "has no content"},

@@ -1,6 +1,6 @@
-// Command kubectl-mcptask is the kubectl plugin for people who run mcptasks (kubectl mcptask get, result, answer and cancel) and for
-// those who offer tools (kubectl mcptask tool). It reads and writes MCPTask objects with the rights of the user's kubeconfig; it
-// must not know the endpoint or the controller.
+// Command kubectl-mcptask is the kubectl plugin for people who run mcptasks (kubectl mcptask get, result, answer and cancel) and
+// for those who offer tools (kubectl mcptask tool). It reads and writes MCPTask objects with the rights of the user's kubeconfig;
+// it must not know the endpoint or the controller.
 package main
 
 import (

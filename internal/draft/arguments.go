@@ -33,7 +33,8 @@ const maxValue = 256
 
 var (
 	// secret are names of what must not become an argument, which everybody may read who may read MCPTasks.
-	secret = regexp.MustCompile(`(?i)pass(word|wd|phrase)?$|_pwd$|secret|token|credential|(api|access|private|signing|encryption)[_.-]?key|^key$|auth$`)
+	secret = regexp.MustCompile(`(?i)pass(word|wd|phrase)?$|_pwd$|secret|token|credential|` +
+		`(api|access|private|signing|encryption)[_.-]?key|^key$|auth$`)
 	// userinfo is a password in an address.
 	userinfo = regexp.MustCompile(`://[^/\s]*:[^/\s]*@`)
 	// setup are environment variables that say how a program runs, not what it does; some of them choose code.
@@ -57,6 +58,9 @@ type proposer struct {
 // propose proposes arguments and puts their variables into the template.
 func (d *draft) propose() []*argument {
 	p := &proposer{draft: d, taken: map[string]bool{}}
+	if !p.safe() {
+		return nil // Something else is in the way, which the author hears of.
+	}
 	pod := &d.template.Spec.Template.Spec
 	for i := range pod.InitContainers {
 		p.container(&pod.InitContainers[i])
@@ -102,8 +106,8 @@ func (p *proposer) argv(c *corev1.Container, argv []string) {
 func (p *proposer) offer(name string, place *string, value, prefix, origin string) *argument {
 	if secret.MatchString(name) || userinfo.MatchString(value) {
 		if value != "" && !strings.Contains(value, "$(") {
-			p.draft.warn("%s looks like a secret, and everybody who may read MCPTools can read it. Put it into a Secret and refer to that "+
-				"by secretKeyRef. It is not offered to callers.", origin)
+			p.draft.warn("%s looks like a secret, and everybody who may read MCPTools can read it. Put it into a Secret and refer to "+
+				"that by secretKeyRef. It is not offered to callers.", origin)
 		}
 		return nil
 	}
@@ -124,7 +128,7 @@ func (p *proposer) offer(name string, place *string, value, prefix, origin strin
 			p.arguments = slices.DeleteFunc(p.arguments, func(other *argument) bool { return other == a })
 			delete(p.taken, a.variable)
 		}
-		p.draft.warn("%s is not offered to callers: their values would be read as code there, or as options.", origin)
+		p.draft.warn("%s is not offered to callers: its value would be read as code there, or as an option.", origin)
 		return nil
 	}
 	a.places, a.origins = append(a.places, place), append(a.origins, origin)

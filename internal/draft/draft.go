@@ -35,8 +35,8 @@ type Draft struct {
 	Needs []string
 }
 
-// FromManifests makes a draft of each Job and CronJob in a stream of YAML or JSON documents. namespace is that of the drafts; empty:
-// they have none. others names the further objects of the stream, which are left out. It is an error if there is no Job.
+// FromManifests makes a draft of each Job and CronJob in a stream of YAML or JSON documents. namespace is that of the drafts;
+// empty: they have none. others names the further objects of the stream, which are left out. It is an error if there is no Job.
 func FromManifests(stream []byte, namespace string) (drafts []Draft, others []string, err error) {
 	manifests, others, err := read(stream)
 	if err != nil {
@@ -216,7 +216,8 @@ func (d *draft) leaveOut() {
 
 func (d *draft) leaveOutRestarts(pod *corev1.PodSpec) {
 	if pod.RestartPolicy == corev1.RestartPolicyOnFailure {
-		d.drop("restartPolicy: OnFailure", "is Never, for else Kubernetes throws the log of a failed run away; execution.retries starts new pods")
+		d.drop("restartPolicy: OnFailure",
+			"is Never, for else Kubernetes throws the log of a failed run away; execution.retries starts new pods")
 		d.warn("restartPolicy was OnFailure; the draft has Never, and after a failure a new pod starts with empty emptyDir volumes.")
 	}
 	pod.RestartPolicy = corev1.RestartPolicyNever
@@ -381,8 +382,8 @@ func (d *draft) spec() (tree, error) {
 	hints.set("destructiveHint", boolean(true))
 	hints.set("idempotentHint", boolean(false))
 	hints.set("openWorldHint", boolean(true))
-	spec.set("annotations", hints.node, "TODO: these are MCP's careful defaults. Clients ask people before they call destructive tools. "+
-		"idempotentHint allows to run again after a disruption.")
+	spec.set("annotations", hints.node, "TODO: these are MCP's careful defaults. Clients ask people before they call destructive "+
+		"tools. idempotentHint allows to run again after a disruption.")
 	input, err := d.inputSchema()
 	if err != nil {
 		return tree{}, err
@@ -431,13 +432,13 @@ func (d *draft) inputSchema() (tree, error) {
 	input := newTree()
 	input.set("type", text("object"))
 	input.set("additionalProperties", boolean(false))
-	comment := []string{"TODO: what may a caller choose? Nothing so far: the manifest has no environment variable or option with a " +
-		"value that could be proposed."}
+	comment := []string{"TODO: what may a caller choose? Nothing so far: the manifest has no environment variable or option " +
+		"with a value that could be proposed."}
 	if len(d.arguments) > 0 {
 		comment = []string{
-			"TODO: what may a caller choose? Each has, as its only choice, what the Job had. To keep one, list the other choices in enum, or " +
-				"put a pattern, or minimum and maximum, in its place, and describe it for the agent. To drop one, remove it here and put its " +
-				"value back into the template in place of $(" + job.VariablePrefix + "…).",
+			"TODO: what may a caller choose? Each has, as its only choice, what the Job had. To keep one, list the other choices in " +
+				"enum, or put a pattern, or minimum and maximum, in its place, and describe it for the agent. To drop one, remove it here " +
+				"and put its value back into the template in place of $(" + job.VariablePrefix + "…).",
 		}
 	}
 	input.set("properties", properties.node, comment...)
@@ -455,7 +456,8 @@ func (d *draft) executionTree() tree {
 	case d.execution.perIndex:
 		e.set("retries", integer("0"), "The template's backoffLimitPerIndex says how often each index is tried again.")
 	case d.execution.retries > 0:
-		e.set("retries", integer(fmt.Sprint(d.execution.retries)), "TODO: the Job's backoffLimit. Is it harmless to run it again after a failure?")
+		e.set("retries", integer(fmt.Sprint(d.execution.retries)),
+			"TODO: the Job's backoffLimit. Is it harmless to run it again after a failure?")
 	case !d.execution.retriesSet:
 		e.set("retries", integer("0"), "A Job without backoffLimit is run up to 7 times; a tool without retries once.")
 	default:

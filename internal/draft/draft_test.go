@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the drafts into testdata/drafts instead of comparing them")
 
-// TestDrafts compares the drafts of all manifests in testdata, and what is said about them, with those in testdata/drafts. What of
-// the drafts is not supported is for package job to say, and may change.
+// TestDrafts compares the drafts of all manifests in testdata, and what is said about them, with those in testdata/drafts. What
+// of the drafts is not supported is for package job to say, and may change.
 func TestDrafts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -101,13 +101,14 @@ func TestGuide(t *testing.T) {
 
 // TestNotReady: what the author has to change first is told with the draft.
 func TestNotReady(t *testing.T) {
-	for name, test := range map[string]struct{ pod, want string }{
-		"fine":              {`"containers": [{"name": "c", "image": "i"}]`, ""},
-		"its directory":     {`"containers": [{"name": "c", "image": "i", "volumeMounts": [{"name": "v", "mountPath": "/mcp"}]}]`, "mountPath"},
-		"a name of its own": {`"containers": [{"name": "c", "image": "i", "env": [{"name": "MCP_ARG_X", "value": "x"}]}]`, "MCP_ARG_"},
+	for name, test := range map[string]struct{ container, want string }{
+		"fine":              {`"workingDir": "/"`, ""},
+		"its directory":     {`"volumeMounts": [{"name": "v", "mountPath": "/mcp"}]`, "mountPath"},
+		"a name of its own": {`"env": [{"name": "MCP_ARG_X", "value": "x"}, {"name": "Y", "value": "y"}]`, "MCP_ARG_"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stream := `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": {"template": {"spec": {` + test.pod + `}}}}`
+			stream := `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": {"template": {"spec": {"containers": [
+				{"name": "c", "image": "i", ` + test.container + `}]}}}}`
 			drafts, _, err := FromManifests([]byte(stream), "")
 			if err != nil {
 				t.Fatal(err)
@@ -146,8 +147,8 @@ func TestNoSecretIsOffered(t *testing.T) {
 		"PASSWORD", "DB_PASSWORD", "MYSQL_PWD", "PGPASS", "API_TOKEN", "AWS_SECRET_ACCESS_KEY", "apiKey", "PRIVATE_KEY", "KEY",
 		"SSH_PASSPHRASE", "GOOGLE_CREDENTIALS", "BASIC_AUTH", "client-secret",
 	} {
-		stream := fmt.Sprintf(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": {"template": {"spec": {"containers": [
-			{"name": "c", "image": "i", "env": [{"name": %q, "value": "hunter2"}], "args": [%q, "-u", "--%s", "hunter2"]}]}}}}`,
+		stream := fmt.Sprintf(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": {"template": {
+			"spec": {"containers": [{"name": "c", "image": "i", "env": [{"name": %q, "value": "hunter2"}], "args": [%q, "-u", "--%s", "hunter2"]}]}}}}`,
 			name, "--"+name+"=hunter2", name)
 		drafts, _, err := FromManifests([]byte(stream), "")
 		if err != nil {
@@ -172,8 +173,8 @@ func parse(t *testing.T, document []byte) *v1alpha1.MCPTool {
 	return tool
 }
 
-// FuzzFromManifests: what is read ends as a draft that can be read, whose texts are those of the manifest, and of which no argument
-// can become code or an option; or as an error.
+// FuzzFromManifests: what is read ends as a draft that can be read, and in which no argument can become code or an option; or as
+// an error.
 func FuzzFromManifests(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {
@@ -205,9 +206,9 @@ func FuzzFromManifests(f *testing.F) {
 func TestTexts(t *testing.T) {
 	for _, s := range []string{
 		"", "plain", "two words", "yes", "No", "on", "y", "null", "~", "true", "0777", "1e3", "1:30", "2026-01-01", "-", "- a", "a: b",
-		"a #b", "#", "*a", "&a", "!x", "%d", "@x", "`x`", "{a}", "[a]", "'", `"`, `\`, "a\tb", "\ta", "a\n", "a\nb", "\na", " a\nb", "a \nb",
-		"a\n\n", "a\r\nb", "\x00", "\x1b[31m", "\u2028", "\u0085", "é🐈", "$(X)", "a\n  b\n c\n", "? a", "| a", "> a", "=", "<<", ".inf",
-		"a:", "trailing ", "--- a", "...", "\ufeffx",
+		"a #b", "#", "*a", "&a", "!x", "%d", "@x", "`x`", "{a}", "[a]", "'", `"`, `\`, "a\tb", "\ta", "a\n", "a\nb", "\na", " a\nb",
+		"a \nb", "a\n\n", "a\r\nb", "\x00", "\x1b[31m", "\u2028", "\u0085", "é🐈", "$(X)", "a\n  b\n c\n", "? a", "| a", "> a", "=",
+		"<<", ".inf", "a:", "trailing ", "--- a", "...", "\ufeffx",
 	} {
 		tool := newTree()
 		tool.set("text", text(s))

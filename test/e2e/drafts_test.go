@@ -187,7 +187,9 @@ func TestTool_C10_ImageBuild(t *testing.T) {
 	x.wantRefused(task, "runAsNonRoot")
 
 	x.podSecurity("baseline")
-	arguments := map[string]any{"context": "git://x/y.git#a b $(X) $(MCP_ARG_DESTINATION)", "dockerfile": "-x", "destination": "a --no-push"}
+	arguments := map[string]any{
+		"context": "git://x/y.git#a b $(X) $(MCP_ARG_DESTINATION)", "dockerfile": "-x", "destination": "a --no-push",
+	}
 	var got struct{ Argv []string }
 	x.must(json.Unmarshal([]byte(x.result(c, "build_image", arguments)), &got))
 	want := []string{
@@ -233,8 +235,8 @@ func TestTool_C11_RootlessBuild(t *testing.T) {
 	}
 }
 
-// TestTool_C12_FlywayMigration: a migration that was restarted in place, and deleted as soon as it ended, becomes a tool that runs
-// once a call and whose result stays.
+// TestTool_C12_FlywayMigration: a migration that was restarted in place, and deleted as soon as it ended, becomes a tool that
+// runs once a call and whose result stays.
 func TestTool_C12_FlywayMigration(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -326,7 +328,8 @@ func TestTool_C19_CRDUpgrade(t *testing.T) {
 		t.Errorf("without the service account the task is %s (%s)", task.Status, task.StatusMessage)
 	}
 	x.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: "crd-upgrader"}})
-	if text := x.result(c, "upgrade_crds", nil); text != "customresourcedefinition.apiextensions.k8s.io/backups.example.org configured" {
+	const configured = "customresourcedefinition.apiextensions.k8s.io/backups.example.org configured"
+	if text := x.result(c, "upgrade_crds", nil); text != configured {
 		t.Errorf("the upgrade says %q", text)
 	}
 	for name, want := range map[string][]string{

@@ -247,13 +247,15 @@ func TestTool_BuildProject(t *testing.T) {
 	if text := x.result(c, "run", nil); text != "Hello, World!" {
 		t.Errorf("what was built says %q", text)
 	}
-	if text := x.result(c, "build_project", map[string]any{"project": "hello", "target": "check"}); !strings.Contains(text, "passed") {
+	text = x.result(c, "build_project", map[string]any{"project": "hello", "target": "check"})
+	if !strings.Contains(text, "passed") {
 		t.Errorf("the check says %q", text)
 	}
 	if text := x.failure(c, "build_project", map[string]any{"project": "none"}); !strings.Contains(text, "/workspace/none") {
 		t.Errorf("a project that is not there: %q", text)
 	}
-	if text := x.failure(c, "build_project", map[string]any{"project": "hello", "target": "-f/etc/passwd"}); !strings.Contains(text, "/target") {
+	text = x.failure(c, "build_project", map[string]any{"project": "hello", "target": "-f/etc/passwd"})
+	if !strings.Contains(text, "/target") {
 		t.Errorf("a target that is a flag: %q", text)
 	}
 }

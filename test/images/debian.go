@@ -34,9 +34,11 @@ type debian struct {
 // busybox is in each image: its package, and its programs that are put on the PATH.
 const busybox = "busybox-static"
 
-var applets = strings.Fields("awk basename cat chmod cmp cp cut date dd df dirname du echo env expr false find grep gzip gunzip head " +
-	"hostname id ln ls md5sum mkdir mktemp mv od printf pwd rm rmdir sed seq sh sha256sum sleep sort stat sync tail tar tee test " +
-	"touch tr true uname uniq wc which xargs yes")
+var applets = strings.Fields(`
+	awk basename cat chmod cmp cp cut date dd df dirname du echo env expr false find grep gzip gunzip head hostname id
+	ln ls md5sum mkdir mktemp mv od printf pwd rm rmdir sed seq sh sha256sum sleep sort stat sync tail tar tee test
+	touch tr true uname uniq wc which xargs yes
+`)
 
 // revision is part of the archives' names; raise it when images have to be made anew though their definitions are the same.
 const revision = 1

@@ -115,7 +115,8 @@ func TestFromJobInput(t *testing.T) {
 	if err != nil || !strings.Contains(out, "namespace: "+namespace) {
 		t.Errorf("from-job -: %v\n%s", err, out)
 	}
-	if out, err := pluginWith(t, "kind: {{ .X }}", "tool", "from-job", "-"); err == nil || !strings.Contains(out, "render it first") {
+	out, err = pluginWith(t, "kind: {{ .X }}", "tool", "from-job", "-")
+	if err == nil || !strings.Contains(out, "render it first") {
 		t.Errorf("from-job of a template: %v\n%s", err, out)
 	}
 }
