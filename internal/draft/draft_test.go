@@ -147,9 +147,10 @@ func TestNoSecretIsOffered(t *testing.T) {
 		"PASSWORD", "DB_PASSWORD", "MYSQL_PWD", "PGPASS", "API_TOKEN", "AWS_SECRET_ACCESS_KEY", "apiKey", "PRIVATE_KEY", "KEY",
 		"SSH_PASSPHRASE", "GOOGLE_CREDENTIALS", "BASIC_AUTH", "client-secret",
 	} {
-		stream := fmt.Sprintf(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": {"template": {
-			"spec": {"containers": [{"name": "c", "image": "i", "env": [{"name": %q, "value": "hunter2"}], "args": [%q, "-u", "--%s", "hunter2"]}]}}}}`,
-			name, "--"+name+"=hunter2", name)
+		stream := fmt.Sprintf(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": {"template": {"spec": {
+			"containers": [{
+				"name": "c", "image": "i", "env": [{"name": %q, "value": "hunter2"}], "args": [%q, "-u", "--%s", "hunter2"]
+			}]}}}}`, name, "--"+name+"=hunter2", name)
 		drafts, _, err := FromManifests([]byte(stream), "")
 		if err != nil {
 			t.Fatal(err)
