@@ -10,23 +10,42 @@ import (
 	"time"
 )
 
-// openGateway opens a port on loopback that leads to the endpoint at address and gives each request the bearer token. All the
-// rest, Host and Origin included, arrives as the client sent it. It is closed when ctx ends.
-func openGateway(ctx context.Context, address, token string) (string, error) {
+// gateway is a port on loopback that leads to the endpoint and does what the suite cannot do by itself.
+type gateway struct {
+	// endpoint is the endpoint's host and port.
+	endpoint string
+	// token is the bearer token that each request is given.
+	token string
+	// before is called before a call of a tool is passed on, with the tool's name.
+	before func(ctx context.Context, tool string) error
+}
+
+// open opens the port and returns its address. All but the token arrives at the endpoint as the client sent it, Host and Origin
+// included. The port is closed when ctx ends.
+func (g gateway) open(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("open the gateway: %w", err)
 	}
+	proxy := &httputil.ReverseProxy{
+		FlushInterval: -1, // streams are passed on event by event
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = "http", g.endpoint
+			r.Out.Host = r.In.Host
+			r.Out.Header.Set("Authorization", "Bearer "+g.token)
+		},
+	}
 	server := &http.Server{
 		ReadHeaderTimeout: 10 * time.Second,
-		Handler: &httputil.ReverseProxy{
-			FlushInterval: -1, // streams are passed on event by event
-			Rewrite: func(r *httputil.ProxyRequest) {
-				r.Out.URL.Scheme, r.Out.URL.Host = "http", address
-				r.Out.Host = r.In.Host
-				r.Out.Header.Set("Authorization", "Bearer "+token)
-			},
-		},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Mcp-Method") == "tools/call" {
+				if err := g.before(r.Context(), r.Header.Get("Mcp-Name")); err != nil {
+					http.Error(w, err.Error(), http.StatusBadGateway)
+					return
+				}
+			}
+			proxy.ServeHTTP(w, r)
+		}),
 	}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,7 +24,10 @@ func TestGateway(t *testing.T) {
 	defer endpoint.Close()
 	defer close(released)
 
-	address, err := openGateway(t.Context(), strings.TrimPrefix(endpoint.URL, "http://"), "secret")
+	address, err := gateway{
+		endpoint: strings.TrimPrefix(endpoint.URL, "http://"), token: "secret",
+		before: func(context.Context, string) error { return nil },
+	}.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

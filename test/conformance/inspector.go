@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 )
@@ -46,15 +45,16 @@ var inspections = []inspection{
 }
 
 // inspector runs the Inspector's CLI with the modern protocol and a token of its own against the endpoint.
-func (c *clients) inspector(ctx context.Context, url, token, home string, r *report) error {
-	if err := os.MkdirAll(home, 0o755); err != nil {
+func (b *bench) inspector(ctx context.Context, r *report) error {
+	home, err := b.home("inspector")
+	if err != nil {
 		return err
 	}
 	r.say("Inspector CLI, protocol era modern:")
 	for _, i := range inspections {
-		args := append([]string{"--cli", url, "--transport", "http", "--protocol-era", "modern", "--format", "json",
-			"--header", "Authorization: Bearer " + token}, i.method()...)
-		cmd := c.node(ctx, home, ".bin/mcp-inspector", args...)
+		args := append([]string{"--cli", b.url(), "--transport", "http", "--protocol-era", "modern", "--format", "json",
+			"--header", "Authorization: Bearer " + b.token}, i.method()...)
+		cmd := b.clients.node(ctx, home, ".bin/mcp-inspector", args...)
 		out, err := cmd.CombinedOutput()
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 			return fmt.Errorf("run the Inspector: %w", err)

@@ -18,7 +18,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/mcptasks/mcptasks/test/kube"
 )
@@ -28,16 +27,6 @@ const (
 	tenant = "mcptasks-conformance"
 	agent  = "agent"
 )
-
-// runnable are all scenarios of the Tasks extension but tasks-status-notifications, which the suite skips; and those about
-// questions in answer to a call, but for what no tool here has: prompts, sampling and roots.
-var runnable = []string{
-	"tasks-lifecycle", "tasks-dispatch-and-envelope", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-headers",
-	"tasks-request-state-removal", "tasks-required-task-error", "tasks-mrtr-input", "tasks-mrtr-composition",
-	"input-required-result-basic-elicitation", "input-required-result-result-type", "input-required-result-missing-input-response",
-	"input-required-result-ignore-extra-params", "input-required-result-validate-input", "input-required-result-unsupported-methods",
-	"input-required-result-request-state", "input-required-result-tampered-state", "input-required-result-multi-round",
-}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -50,14 +39,14 @@ func run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", os.Getenv("MCPTASKS_E2E_KUBECONFIG"),
 		"cluster with mcptasks and the image of the test tools")
-	scenarios := flags.String("scenarios", strings.Join(runnable, ","), "scenarios of the suite, comma-separated")
+	scenarios := flags.String("scenarios", "", "only these scenarios of the suite, comma-separated, and no other client")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
 	r := &report{out: os.Stdout}
 	if reason := cannotRun(*kubeconfig); reason != "" {
 		r.skip("conformance", reason)
-	} else if err := conform(ctx, *kubeconfig, strings.Split(*scenarios, ","), r); err != nil {
+	} else if err := conform(ctx, *kubeconfig, splitNames(*scenarios), r); err != nil {
 		r.fail("conformance", err.Error())
 	}
 	return r.summarize()
@@ -77,7 +66,11 @@ func cannotRun(kubeconfig string) string {
 	return ""
 }
 
-func conform(ctx context.Context, kubeconfig string, scenarios []string, r *report) error {
+func conform(ctx context.Context, kubeconfig string, only []string, r *report) error {
+	known, err := readBaseline(baselineFile)
+	if err != nil {
+		return err
+	}
 	clients, err := install(ctx, r)
 	if err != nil {
 		return err
@@ -86,41 +79,28 @@ func conform(ctx context.Context, kubeconfig string, scenarios []string, r *repo
 	if err != nil {
 		return err
 	}
-	if err := prepare(ctx, cluster); err != nil {
-		return err
-	}
-	token, err := cluster.Token(ctx, tenant, agent)
-	if err != nil {
-		return err
-	}
-	pods, err := cluster.ReadyPods(ctx, kube.Namespace, kube.EndpointLabels)
-	if err != nil {
-		return err
-	}
-	if len(pods) == 0 {
-		return fmt.Errorf("no pod of the endpoint is ready in the namespace %s", kube.Namespace)
-	}
+	// What runs in the background ends with ctx.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	address, err := cluster.Forward(ctx, &pods[0], kube.EndpointPort)
+	b, err := openBench(ctx, cluster, clients)
 	if err != nil {
 		return err
 	}
-	gateway, err := openGateway(ctx, address, token)
-	if err != nil {
+	defer b.close()
+	if err := r.count("suite", func() error { return b.suite(ctx, only, known, r) }); err != nil || len(only) > 0 {
 		return err
 	}
-	work, err := os.MkdirTemp("", "conformance-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(work) }()
-	for _, scenario := range scenarios {
-		if err := clients.suite(ctx, "http://"+gateway+"/mcp", scenario, filepath.Join(work, scenario), r); err != nil {
+	for _, client := range []struct {
+		name string
+		run  func(context.Context, *report) error
+	}{
+		{"Inspector", b.inspector},
+	} {
+		if err := r.count(client.name, func() error { return client.run(ctx, r) }); err != nil {
 			return err
 		}
 	}
-	return clients.inspector(ctx, "http://"+address+"/mcp", token, filepath.Join(work, "home"), r)
+	return nil
 }
 
 // prepare makes the tenant and its tools, and waits until agents can see them.
@@ -142,7 +122,7 @@ func prepare(ctx context.Context, cluster *kube.Cluster) error {
 	if err := cluster.ApplyManifests(ctx, objects...); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	var problems []error
 	for _, obj := range objects {
@@ -160,4 +140,9 @@ func repository(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("find the repository (run this from inside of it): %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
+}
+
+// splitNames reads a list of names, comma-separated.
+func splitNames(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
 }

@@ -19,7 +19,7 @@ import (
 // fieldOwner is whom server-side apply notes down for what ApplyManifests sets.
 const fieldOwner = "mcptasks-test"
 
-// ReadManifests reads the objects of the YAML files, in their order.
+// ReadManifests reads the objects of the YAML files, in their order. A List stands for its items.
 func ReadManifests(files ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, file := range files {
@@ -40,12 +40,33 @@ func ReadManifests(files ...string) ([]*unstructured.Unstructured, error) {
 			if err := yaml.Unmarshal(document, &obj.Object); err != nil {
 				return nil, fmt.Errorf("read %s: %w", filepath.Base(file), err)
 			}
-			if len(obj.Object) > 0 {
-				objects = append(objects, obj)
+			items, err := itemsOf(obj)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", filepath.Base(file), err)
 			}
+			objects = append(objects, items...)
 		}
 	}
 	return objects, nil
+}
+
+// itemsOf returns the items of a List, nothing for an empty document, and every other object as it is.
+func itemsOf(obj *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	switch {
+	case len(obj.Object) == 0:
+		return nil, nil
+	case !obj.IsList():
+		return []*unstructured.Unstructured{obj}, nil
+	}
+	list, err := obj.ToList()
+	if err != nil {
+		return nil, err
+	}
+	items := make([]*unstructured.Unstructured, len(list.Items))
+	for i := range list.Items {
+		items[i] = &list.Items[i]
+	}
+	return items, nil
 }
 
 // ApplyManifests applies objects server-side, so that applying them again changes nothing.
