@@ -65,7 +65,7 @@ func TestLegacyClients_S63_T64(t *testing.T) {
 			[]string{`"isError":true`, `name`}},
 		"unknown tool": {"2025-11-25", request("tools/call", `"name":"nope"`), []string{`"code":-32602`}},
 		"tool that needs tasks": {"2025-11-25", request("tools/call", `"name":"must"`),
-			[]string{`"code":-32021`, `"requiredCapabilities"`}},
+			[]string{`"code":-32021`, `"requiredCapabilities"`, `nothing was started`, `a client that speaks MCP 2026-07-28`}},
 		"bad cursor":             {"2025-11-25", request("tools/list", `"cursor":"x"`), []string{`"code":-32602`}},
 		"tasks/get":              {"2025-11-25", request("tasks/get", `"taskId":"x"`), []string{`"id":"x"`, `"code":-32601`}},
 		"prompts/list":           {"2025-11-25", request("prompts/list", ``), []string{`"code":-32601`}},

@@ -160,6 +160,7 @@ func (m *middleware) explain(ctx context.Context, method string, err error) erro
 	if cause := answer.Cause(); cause != nil {
 		m.logger.Error(cause, "A request could not be carried out", "rpc", method)
 	}
+	answer = inWordsOfTheEra(answer)
 	exchangeOf(ctx).code.Store(int64(answer.Code))
 	translated := &jsonrpc.Error{Code: int64(answer.Code), Message: answer.Message}
 	if answer.Data != nil {

@@ -12,6 +12,20 @@ import (
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
 
+// inWordsOfTheEra says of a call that lacks a capability what a client of these eras can make of it: it has no request of its own to
+// declare anything in, as the modern revision's words would have it.
+func inWordsOfTheEra(err *wire.Error) *wire.Error {
+	if err.Code != wire.CodeMissingCapability {
+		return err
+	}
+	return &wire.Error{
+		Code: err.Code,
+		Message: "This tool runs as a task only, or asks questions, which this client's protocol revision cannot carry; nothing was " +
+			"started. Call it from a client that speaks MCP " + wire.Modern + " with the Tasks extension",
+		Data: err.Data,
+	}
+}
+
 // exchange is what the handler of an HTTP exchange and that of its method have to know of each other.
 type exchange struct {
 	// http is the context of the HTTP exchange. The SDK cuts methods loose from it, since clients of these eras could come back to a
