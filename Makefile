@@ -61,7 +61,7 @@ test-e2e: ## Run the tests on the local cluster with the chart installed (RUN=re
 	go run ./test/run --run '$(RUN)' e2e
 
 .PHONY: conformance
-conformance: ## Run the official MCP conformance suite and Inspector against the installed endpoint
+conformance: ## Run the official MCP conformance suite and the official clients against the installed endpoint
 	go run ./test/run conformance
 
 .PHONY: bench

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -69,8 +71,8 @@ func (r reasons) find(id string) (entry, why string) {
 	return "", ""
 }
 
-// of returns the reasons for a scenario at a revision: what the baseline says of the scenario holds at all of them, what it says of
-// scenario@revision there only.
+// of returns the reasons for a scenario at a revision. What the baseline says of the scenario holds at all of them, what it says
+// of scenario@revision there only.
 func (b *baseline) of(s scenario) reasons {
 	all := maps.Clone(b.reasons[s.name])
 	if all == nil {

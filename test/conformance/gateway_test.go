@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -11,11 +13,13 @@ import (
 )
 
 // TestGateway sends a request through the gateway: the endpoint gets it with the token and otherwise unchanged, and its stream
-// comes back event by event.
+// comes back event by event. What a call asks for has been done before the endpoint sees it.
 func TestGateway(t *testing.T) {
 	released := make(chan struct{})
+	called := ""
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, err := fmt.Fprintf(w, "%s %s %s %s\n", r.Host, r.URL.Path, r.Header.Get("Origin"), r.Header.Get("Authorization"))
+		_, err := fmt.Fprintf(w, "%s %s %s %s %s\n",
+			r.Host, r.URL.Path, r.Header.Get("Origin"), r.Header.Get("Authorization"), called)
 		if err := errors.Join(err, http.NewResponseController(w).Flush()); err != nil {
 			t.Error(err)
 		}
@@ -26,7 +30,7 @@ func TestGateway(t *testing.T) {
 
 	address, err := gateway{
 		endpoint: strings.TrimPrefix(endpoint.URL, "http://"), token: "secret",
-		before: func(context.Context, string) error { return nil },
+		before: func(_ context.Context, tool string) error { called = tool; return nil },
 	}.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -37,6 +41,8 @@ func TestGateway(t *testing.T) {
 	}
 	request.Host = "evil.example.org"
 	request.Header.Set("Origin", "http://evil.example.org")
+	request.Header.Set("Mcp-Method", "tools/call")
+	request.Header.Set("Mcp-Name", trigger)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -47,25 +53,7 @@ func TestGateway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "evil.example.org /mcp http://evil.example.org Bearer secret\n"; string(first[:n]) != want {
+	if want := "evil.example.org /mcp http://evil.example.org Bearer secret " + trigger + "\n"; string(first[:n]) != want {
 		t.Errorf("the endpoint got %q, want %q", first[:n], want)
-	}
-}
-
-func TestJudge(t *testing.T) {
-	i := inspection{code: 5, want: []string{"disk"}}
-	tests := []struct {
-		code int
-		out  string
-		good bool
-	}{
-		{5, "The disk is full.", true},
-		{0, "The disk is full.", false},
-		{5, "All is well.", false},
-	}
-	for _, test := range tests {
-		if why := i.judge(test.code, test.out); (why == "") != test.good {
-			t.Errorf("exit code %d with %q is judged %q", test.code, test.out, why)
-		}
 	}
 }

