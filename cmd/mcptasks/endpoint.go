@@ -79,8 +79,8 @@ func (o *endpointOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.streams, "streams", 2000,
 		"streams of subscriptions/listen that all callers together may have open at this replica; 0 for any number")
 	flags.Float64Var(&o.failuresPerSecond, "failed-authentication-rate", 50,
-		"tokens a second that each address may send to this replica and that are not valid, before those from there that are not known "+
-			"yet are turned away; 0 for any number")
+		"tokens a second that each address may send to this replica and that are not valid, before those from there that are not "+
+			"known yet are turned away; 0 for any number")
 	flags.IntVar(&o.failureBurst, "failed-authentication-burst", 500,
 		"tokens that each address may send at once after a pause and that are not valid")
 	flags.StringVar(&o.keySecret, "key-secret", "",
@@ -141,9 +141,9 @@ func newEndpointCommand() *cobra.Command {
 	return cmd
 }
 
-// ballastBytes is memory that is counted as in use and never touched, so that the machine gives none for it. The garbage collector
-// runs when what is in use has doubled: with little in use it would run for every few hundred polls, which leave nothing but
-// garbage, and take a fifth of the time. It lets the process become twice as much larger at most.
+// ballastBytes is memory that is counted as in use and never touched, so that the machine gives none for it. The garbage
+// collector runs when what is in use has doubled: with little in use it would run for every few hundred polls, which leave
+// nothing but garbage, and take a fifth of the time. In return the process may become larger by up to twice this size.
 const ballastBytes = 32 << 20
 
 // runEndpoint serves until the context ends and the requests in flight have been answered.

@@ -53,8 +53,8 @@ type Error struct {
 // Error is the message.
 func (e *Error) Error() string { return e.Message }
 
-// LimitedError is why a request was not looked at: too many before it, from the same address, had tokens that were not valid. It says
-// nothing about who sent this one.
+// LimitedError is why a request was not looked at: too many before it, from the same address, had tokens that were not valid. It
+// says nothing about who sent this one.
 type LimitedError struct {
 	// RetryAfter is when one may be looked at again. More than 0.
 	RetryAfter time.Duration
@@ -62,8 +62,9 @@ type LimitedError struct {
 
 // Error is for the caller.
 func (e *LimitedError) Error() string {
-	return fmt.Sprintf("Too many requests from your address had a token that is not valid, so yours, which is not known yet, was not "+
-		"looked at. Try again in %.0f s; if it stays so, a program near you keeps sending a bad token", math.Ceil(e.RetryAfter.Seconds()))
+	return fmt.Sprintf("Too many requests from your address had a token that is not valid, so yours, which is not known yet, "+
+		"was not looked at. Try again in %.0f s; if it stays so, a program near you keeps sending a bad token",
+		math.Ceil(e.RetryAfter.Seconds()))
 }
 
 func malformed(message string) *Error {

@@ -39,8 +39,8 @@ type address struct {
 	turns    chan struct{}
 }
 
-// NewFailureLimit makes a FailureLimit that lets each address send perSecond bad tokens a second, and burst of them at once. nil, which
-// limits nothing, is the FailureLimit of perSecond 0. A nil clock stands for the real one.
+// NewFailureLimit makes a FailureLimit that lets each address send perSecond bad tokens a second, and burst of them at once. nil,
+// which limits nothing, is the FailureLimit of perSecond 0. A nil clock stands for the real one.
 func NewFailureLimit(perSecond float64, burst int, now clock.PassiveClock) *FailureLimit {
 	if perSecond <= 0 {
 		return nil
@@ -51,8 +51,8 @@ func NewFailureLimit(perSecond float64, burst int, now clock.PassiveClock) *Fail
 	return &FailureLimit{limit: rate.Limit(perSecond), burst: max(burst, 1), clock: now, addresses: lru.New(maxAddresses)}
 }
 
-// enter waits for the turn of a token that came from a connection's remote address. Call leave with what came of it. The error is a
-// *LimitedError where the address has used up its budget, or that of the context.
+// enter waits for the turn of a token that came from a connection's remote address. Call leave with what came of it. The error is
+// a *LimitedError where the address has used up its budget, or that of the context.
 func (l *FailureLimit) enter(ctx context.Context, remote string) (leave func(failed bool), err error) {
 	if l == nil {
 		return func(bool) {}, nil

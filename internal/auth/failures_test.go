@@ -43,8 +43,8 @@ func (f fixture) rejectBad() {
 	}
 }
 
-// flood sends so many bad tokens, each another one, one after the other, and returns how many were looked into and what the last one
-// was told.
+// flood sends so many bad tokens, each another one, one after the other, and returns how many were looked into and what the last
+// one was told.
 func (f fixture) flood(address string, tokens int) (reviews int, last error) {
 	before := f.cluster.Requests()
 	for i := range tokens {
@@ -79,8 +79,8 @@ func TestManyCallersBehindOneAddress_A32(t *testing.T) {
 	}
 }
 
-// A32: a flood of bad tokens from one address reaches the API server no further than the budget; only tokens from there that nobody
-// knows are turned away, and only until the flood is over.
+// A32: a flood of bad tokens from one address reaches the API server no further than the budget; only tokens from there that
+// nobody knows are turned away, and only until the flood is over.
 func TestFloodOfBadTokens_A32(t *testing.T) {
 	const flooded, other = "192.0.2.1:1234", "192.0.2.2:1234"
 	f := newLimitedFixture(t, perSecond, burst)

@@ -24,8 +24,8 @@ type Tenants struct {
 	Live client.Reader
 }
 
-// NamespaceCacheOptions describes the informer of namespaces that Tenants reads from: only those that belong to a tenant. Its objects
-// are shared, and must not be changed: each request reads one.
+// NamespaceCacheOptions describes the informer of namespaces that Tenants reads from: only those that belong to a tenant. Its
+// objects are shared, and must not be changed: each request reads one.
 func NamespaceCacheOptions() cache.ByObject {
 	labelled, err := labels.NewRequirement(v1alpha1.LabelTenant, selection.Exists, nil)
 	if err != nil {

@@ -57,7 +57,8 @@ type verdict struct {
 	at   time.Time
 }
 
-// NewTokenReviews makes a TokenReviews. failures, which may be nil, limits what bad tokens cost. A nil clock stands for the real one.
+// NewTokenReviews makes a TokenReviews. failures, which may be nil, limits what bad tokens cost. A nil clock stands for the real
+// one.
 func NewTokenReviews(
 	c client.Writer, audience string, tenants Tenants, failures *FailureLimit, now clock.PassiveClock,
 ) (*TokenReviews, error) {
@@ -145,8 +146,8 @@ func (t *TokenReviews) review(ctx context.Context, token, remote string) (verdic
 	}
 }
 
-// remembered returns what the API server said of a token lately, nil if that is too long ago, and whether the token was good when it
-// was asked about last.
+// remembered returns what the API server said of a token lately, nil if that is too long ago, and whether the token was good when
+// it was asked about last.
 func (t *TokenReviews) remembered(key string) (known *verdict, trusted bool) {
 	if said, ok := t.rejected.Get(key); ok {
 		bad, _ := said.(verdict)

@@ -13,8 +13,8 @@ import (
 )
 
 // CacheOptions describes the informer that a Store reads from: the MCPTasks of all namespaces, without arguments and results,
-// so that fifty thousand finished tasks fit into a small process. Use it with Health.NewInformer. Its objects are shared, and must not
-// be changed: each poll reads one.
+// so that fifty thousand finished tasks fit into a small process. Use it with Health.NewInformer. Its objects are shared, and
+// must not be changed: each poll reads one.
 func CacheOptions() cache.ByObject {
 	return cache.ByObject{
 		UnsafeDisableDeepCopy: ptr.To(true),

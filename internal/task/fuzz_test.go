@@ -32,13 +32,14 @@ type seen struct {
 	InputRequests  map[string]json.RawMessage `json:"inputRequests"`
 }
 
-// FuzzWire shows any task that the API server lets exist to a client: what it is shown is valid, and has exactly what its status asks
-// for (T-9, T-11, T-12, T-23 to T-26).
+// FuzzWire shows any task that the API server lets exist to a client: what it is shown is valid, and has exactly what its status
+// asks for (T-9, T-11, T-12, T-23 to T-26).
 func FuzzWire(f *testing.F) {
 	f.Add(byte(1), byte(0), "Running.", `{}`, int32(90), int32(10), int32(100), uint32(0))
 	f.Add(byte(2), byte(0b01_11), "", `{"content":[{"type":"text","text":"\u2028"}]}`, int32(-5), int32(0), int32(3), uint32(7))
 	f.Add(byte(3), byte(0b1_0000), "Done.\x00\xff", `{"structuredContent":1e400}`, int32(5), int32(5), int32(4), uint32(1<<31))
-	f.Add(byte(4), byte(0b11_1111), "<No> & \u2028", `{"reason":"Rejected"}`, int32(1<<30), int32(-1<<31), int32(1<<31-1), uint32(99))
+	f.Add(byte(4), byte(0b11_1111), "<No> & \u2028", `{"reason":"Rejected"}`,
+		int32(1<<30), int32(-1<<31), int32(1<<31-1), uint32(99))
 	f.Fuzz(func(t *testing.T, state, flags byte, text, document string, started, updated, now int32, limits uint32) {
 		task := recorded(states[int(state)%len(states)], flags, text, document, started, updated, limits)
 		at := t0.Add(time.Duration(now) * time.Second)

@@ -16,9 +16,9 @@ const (
 	pollShare = 10
 )
 
-// PollInterval is how long a client should wait between two tasks/get, the wire's pollIntervalMs: the tool's pollInterval at first,
-// about a tenth of the time since sinceWhen as that grows, and never more than the tool's maxPollInterval. Below the most it
-// doubles rather than grows, so that clients who ask at about the same time are told the same.
+// PollInterval is how long a client should wait between two tasks/get, the wire's pollIntervalMs: the tool's pollInterval at
+// first, about a tenth of the time since sinceWhen as that grows, and never more than the tool's maxPollInterval. Below the most
+// it doubles rather than grows, so that clients who ask at about the same time are told the same.
 //
 // It follows from the record and the time, and is not on the record itself: it costs no write, and a client that ignores it is
 // not wrong.

@@ -1,11 +1,11 @@
 //go:build unix
 
-// Command bench measures the endpoint on a real API server and prints each figure as a ratio to a floor: what the same machine does
-// in the same run for somebody who does nothing but the unavoidable. Ratios can be compared between machines and days; the figures
-// that they are made of cannot.
+// Command bench measures the endpoint on a real API server and prints each figure as a ratio to a floor: what the same machine
+// does in the same run for somebody who does nothing but the unavoidable. Ratios can be compared between machines and days; the
+// figures that they are made of cannot.
 //
-// It knows how to measure, not what makes anything fast. Its exit code says whether it could measure; a budget that is missed is said
-// in the table, since a machine that is busy with other things misses some.
+// It knows how to measure, not what makes anything fast. Its exit code says whether it could measure; a budget that is missed is
+// said in the table, since a machine that is busy with other things misses some.
 package main
 
 import (

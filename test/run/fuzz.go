@@ -24,8 +24,8 @@ const minFuzzTime = time.Second
 // fuzzTarget is a fuzz test: a function of a package, which go test fuzzes one at a time.
 type fuzzTarget struct{ pkg, name string }
 
-// fuzz gives every fuzz target of the main module its share of the time. A target passes if it ran and found nothing; what one finds,
-// go test leaves in the package's testdata, where it is a test from then on.
+// fuzz gives every fuzz target of the main module its share of the time. A target passes if it ran and found nothing; what one
+// finds, go test leaves in the package's testdata, where it is a test from then on.
 func fuzz(ctx context.Context, s *session) error {
 	filter, err := regexp.Compile(s.filter)
 	if err != nil {

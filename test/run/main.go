@@ -36,7 +36,8 @@ func run(ctx context.Context, args []string) int {
 	name := flags.String("cluster", "test", "name of the clusters, so that several checkouts can test at once")
 	keep := flags.Bool("keep", false, "leave the clusters running, so that the next run finds them (localcluster down ends one)")
 	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "usage: run [--run REGEX] [--fuzztime DURATION] [--cluster NAME] [--keep] [PART...]\nparts, in this order:\n")
+		fmt.Fprintf(flags.Output(), "usage: run [--run REGEX] [--fuzztime DURATION] [--cluster NAME] [--keep] [PART...]\n"+
+			"parts, in this order:\n")
 		for _, p := range parts {
 			fmt.Fprintf(flags.Output(), "  %-12s %s\n", p.name, p.what)
 		}

@@ -31,8 +31,8 @@ type Tool struct {
 }
 
 type compiled struct {
-	// version is the object's resource version. The generation does not do: what is allowed depends on annotations, too, and these do
-	// not change it.
+	// version is the object's resource version. The generation does not do: what is allowed depends on annotations, too, and these
+	// do not change it.
 	version string
 	tool    *Tool
 	problem string

@@ -20,8 +20,8 @@ import (
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
 
-// BenchmarkGetTask is the chain of handlers alone, from a request's headers to the last byte of its answer: what a profile of polling
-// needs. Ratios to what cannot be avoided are test/bench's.
+// BenchmarkGetTask is the chain of handlers alone, from a request's headers to the last byte of its answer: what a profile of
+// polling needs. Ratios to what cannot be avoided are test/bench's.
 func BenchmarkGetTask(b *testing.B) {
 	cluster := storetest.New(b, tools()...)
 	cluster.Review = believe

@@ -52,11 +52,13 @@ func TestCallersHaveBudgets_A11_A25_A32_T27(t *testing.T) {
 	}
 }
 
-// A32: while bad tokens flood in from an address, those from there who are known notice nothing, and those who are not are told to come
-// back, in words and in time.
+// A32: while bad tokens flood in from an address, those from there who are known notice nothing, and those who are not are told
+// to come back, in words and in time.
 func TestBadTokensHurtNobodyKnown_A32(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
-	f := newReplicaAt(t, storetest.New(t, tools()...), clock, func(o *endpoint.Options) { o.FailuresPerSecond, o.FailureBurst = 0.5, 3 })
+	f := newReplicaAt(t, storetest.New(t, tools()...), clock, func(o *endpoint.Options) {
+		o.FailuresPerSecond, o.FailureBurst = 0.5, 3
+	})
 	post := func(token string) reply {
 		body, header := f.encode(t, "server/discover", "", nil)
 		header.Set("Authorization", "Bearer "+token)

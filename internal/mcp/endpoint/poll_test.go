@@ -12,8 +12,8 @@ import (
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
 
-// A11: the longer a task runs, the longer its client is asked to wait; whatever the client learns it by says the same, and nothing is
-// written for it.
+// A11: the longer a task runs, the longer its client is asked to wait; whatever the client learns it by says the same, and
+// nothing is written for it.
 func TestPollIntervalIsTheSameEverywhere_A11(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Now())
 	f := newReplicaAt(t, storetest.New(t, tools()...), now, withKeys)

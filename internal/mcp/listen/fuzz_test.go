@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzFilter hands any filter to the parser. What it accepts is what another reader reads, each task once, and not too many of them.
+// FuzzFilter hands any filter to the parser. What it accepts is what another reader reads, each task once, and not too many of
+// them.
 func FuzzFilter(f *testing.F) {
 	f.Add([]byte(`{"toolsListChanged":true,"taskIds":["a","b","a","\u00e4"]}`))
 	f.Add([]byte(`{"taskIds":[],"resourceSubscriptions":["x"],"other":[null]}`))

@@ -7,8 +7,8 @@ import (
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
 
-// comeBack is what a client is asked to wait that finds no place. Streams end at any time; this is how long it takes at least until
-// one is noticed whose client is gone without a word.
+// comeBack is what a client is asked to wait that finds no place. Streams end at any time; this is how long it takes at least
+// until one is noticed whose client is gone without a word.
 const comeBack = keepAlive
 
 // places are the streams that may be open at a time. A stream costs a connection and some memory for as long as its client likes,

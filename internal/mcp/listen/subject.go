@@ -85,8 +85,8 @@ func (v *taskView) look(ctx context.Context) (news *message, last bool, err erro
 	return &changed, last, nil
 }
 
-// sum identifies what there is to say of the task. The time that it is said at is none of it, be it always the same: that a client
-// may poll less often by now is no news.
+// sum identifies what there is to say of the task. The time that it is said at is none of it, be it always the same: that a
+// client may poll less often by now is no news.
 func (v *taskView) sum(t *v1alpha1.MCPTask) (sum [sha256.Size]byte, err error) {
 	said, err := taskChanged(v.of, task.Wire(t, t.CreationTimestamp.Time))
 	if err != nil {

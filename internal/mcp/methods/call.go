@@ -36,8 +36,8 @@ type Call struct {
 	IdempotencyKey string
 	// Header is where arguments are mirrored; nil in revisions that mirror nothing.
 	Header http.Header
-	// Recorded, which may be nil, is called with the task's id as soon as the call is on the record, or was found there, also if it is
-	// then waited for.
+	// Recorded, which may be nil, is called with the task's id as soon as the call is on the record, or was found there, also if it
+	// is then waited for.
 	Recorded func(taskID string)
 	// Waiting, which may be nil, is called when the call begins to be waited for, and each time that the status message changes,
 	// with the message. It is never called for calls that are answered at once.

@@ -104,8 +104,8 @@ func Limited(reason string, retryAfter time.Duration, format string, args ...any
 	return err
 }
 
-// Unavailable is the -32603, with HTTP 503, for what nobody can have just now, to be tried again after the given time, which is more
-// than 0.
+// Unavailable is the -32603, with HTTP 503, for what nobody can have just now, to be tried again after the given time, which is
+// more than 0.
 func Unavailable(reason string, retryAfter time.Duration, format string, args ...any) *Error {
 	err := Internal(reason, format, args...)
 	err.status, err.retryAfter = http.StatusServiceUnavailable, retryAfter

@@ -46,8 +46,8 @@ func checkWords(t *testing.T, e *Error) {
 	}
 }
 
-// FuzzParse hands any body to the parser. What it refuses it refuses in words, with the id if there was one; what it accepts is what
-// another reader reads, and can be answered.
+// FuzzParse hands any body to the parser. What it refuses it refuses in words, with the id if there was one; what it accepts is
+// what another reader reads, and can be answered.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1},"_meta":{}}}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"\u0000","method":"notifications/x","params":{"_meta":{"progressToken":1e3}}}`))
@@ -178,8 +178,8 @@ func encodeHeaderValue(value string) string {
 // wholeNumber is an integer as a header may have it.
 var wholeNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,62})(\.0+)?$`)
 
-// FuzzCheckParams compares any header with any arguments. A header is let through if and only if another reader finds the same value
-// in both.
+// FuzzCheckParams compares any header with any arguments. A header is let through if and only if another reader finds the same
+// value in both.
 func FuzzCheckParams(f *testing.F) {
 	f.Add([]byte(`{"a":"eu"}`), "eu")
 	f.Add([]byte(`{"a":42}`), "42.0")

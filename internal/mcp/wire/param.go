@@ -74,8 +74,8 @@ func sameValue(text string, value json.RawMessage) bool {
 	}
 }
 
-// integerFormat is an integer as JSON writes it, also one with a fraction of zeros, and of a reasonable length. It takes no exponents:
-// ten characters must not make us compute a number of a million digits.
+// integerFormat is an integer as JSON writes it, also one with a fraction of zeros, and of a reasonable length. It takes no
+// exponents: ten characters must not make us compute a number of a million digits.
 var integerFormat = regexp.MustCompile(`^(-?(?:0|[1-9][0-9]{0,62}))(?:\.0+)?$`)
 
 func integer(text string) (*big.Int, bool) {

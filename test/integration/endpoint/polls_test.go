@@ -30,8 +30,8 @@ func poll(t *testing.T, c *mcpclient.Client, id string) (status int, header http
 	return response.StatusCode, response.Header, string(read)
 }
 
-// A11, T-27: whoever polls without a pause is answered from memory, and, beyond a bound, told to wait; that says nothing about the
-// task, and nobody else is concerned.
+// A11, T-27: whoever polls without a pause is answered from memory, and, beyond a bound, told to wait; that says nothing about
+// the task, and nobody else is concerned.
 func TestPollingWithoutAPause_A11_A32_T27(t *testing.T) {
 	const burst = 300
 	p := newProxy(t)
