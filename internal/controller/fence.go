@@ -24,14 +24,23 @@ var errNoLease = errors.New("the lease was not renewed in time; another replica 
 func Fence(c clock.PassiveClock) func(http.RoundTripper) http.RoundTripper {
 	f := &fence{clock: c}
 	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) { return f.roundTrip(next, r) })
+		return &fenced{fence: f, next: next}
 	}
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
+// fenced is one of the transports behind a fence.
+type fenced struct {
+	fence *fence
+	next  http.RoundTripper
+}
 
 // RoundTrip implements http.RoundTripper.
-func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+func (t *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.fence.roundTrip(t.next, r)
+}
+
+// WrappedRoundTripper lets client-go find the transport that it has made.
+func (t *fenced) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // fence is what all transports of a process share.
 type fence struct {

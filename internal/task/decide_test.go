@@ -496,15 +496,18 @@ var situations = []situation{
 		"cancelled", cancelled, v1alpha1.ReasonCancelled, "changed my mind", ""},
 	{"cancel, and the cache says that all is gone",
 		newScene().job().started().cancel().jobGone(),
-		"cancelled", working, v1alpha1.ReasonRunning, "", NextFreshJob},
+		"job-unseen", working, v1alpha1.ReasonRunning, "", NextFreshJob},
+	{"the cache shows a pod, and not yet the Job",
+		newScene().job().started().jobGone().pod(2, runs(5)),
+		"job-unseen", working, v1alpha1.ReasonRunning, "", NextFreshJob},
 	{"cancel, and its node does not answer",
 		newScene().job().started().cancel().deletingJob().clock(300).pod(2, runs(5), deleted(51)),
 		"node-lost", failed, v1alpha1.ReasonDisrupted, "", ""},
 	{"somebody deleted the Job, its pod stops",
-		newScene().job().started().jobGone().pod(2, runs(5), deleted(51)),
+		newScene().job().started().jobGone().fresh().pod(2, runs(5), deleted(51)),
 		"job-being-deleted", working, v1alpha1.ReasonCancelling, "Somebody deleted", ""},
 	{"somebody deleted the Job, its pod has stopped",
-		newScene().job().started().record(working, v1alpha1.ReasonCancelling).jobGone().
+		newScene().job().started().record(working, v1alpha1.ReasonCancelling).jobGone().fresh().
 			pod(2, runs(5), removedByKubelet(55), exits(0, 52)),
 		"job-being-deleted", working, v1alpha1.ReasonCancelling, "", ""},
 	{"somebody deleted the Job, and all is gone",
@@ -517,7 +520,7 @@ var situations = []situation{
 		newScene().job().started().jobGone().fresh(),
 		"vanished", failed, v1alpha1.ReasonOutcomeUnknown, "unknown", ""},
 	{"the pod outlived its Job, done",
-		newScene().job().started().jobGone().pod(2, runs(5), exits(0, 30)).log("done"),
+		newScene().job().started().jobGone().fresh().pod(2, runs(5), exits(0, 30)).log("done"),
 		"exit-ok", completed, v1alpha1.ReasonSucceeded, "", ""},
 
 	// The end.

@@ -15,6 +15,16 @@ const lostAfter = 2 * time.Minute
 
 // lossRules speak where no outcome can be expected any more.
 var lossRules = []Rule{{
+	Name: "job-unseen",
+	Seen: "the record names a Job that the cache does not show",
+	Note: "It may be gone, or the cache behind: nothing is said before Job and pods were read past it.",
+	speak: func(f *facts) *Verdict {
+		if !f.launched || f.Job != nil || f.FreshJob {
+			return nil
+		}
+		return f.unchanged(NextFreshJob)
+	},
+}, {
 	Name:    "node-lost",
 	Seen:    "the pod was told to stop, its grace period is over for two minutes, and its node has not said that it ended",
 	State:   v1alpha1.StateFailed,

@@ -17,9 +17,6 @@ var stopRules = []Rule{{
 		if f.Task.Spec.Cancel == nil || !f.gone() {
 			return nil
 		}
-		if !f.FreshJob {
-			return f.unchanged(NextFreshJob)
-		}
 		return f.cancelled(v1alpha1.ReasonCancelled, f.withLastWords(withReason("Cancelled", f.Task.Spec.Cancel.Reason)))
 	},
 }, {
@@ -55,9 +52,6 @@ var stopRules = []Rule{{
 		if !f.gone() || (!seenStopping && !f.startedAt.IsZero()) {
 			return nil
 		}
-		if !f.FreshJob {
-			return f.unchanged(NextFreshJob)
-		}
 		return f.cancelled(v1alpha1.ReasonJobDeleted, "Somebody deleted the Job of this call before it was done.")
 	},
 }, {
@@ -69,9 +63,6 @@ var stopRules = []Rule{{
 	speak: func(f *facts) *Verdict {
 		if !f.gone() {
 			return nil
-		}
-		if !f.FreshJob {
-			return f.unchanged(NextFreshJob)
 		}
 		return f.outcomeUnknown()
 	},
