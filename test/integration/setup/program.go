@@ -83,7 +83,7 @@ func (p Program) StartWithout(t *testing.T, kubeconfig, command string, args ...
 	t.Cleanup(func() {
 		s.Kill()
 		if t.Failed() {
-			t.Logf("the %s (process %d) said:\n%s", command, s.cmd.Process.Pid, s.Log)
+			t.Logf("the %s (process %d) last said:\n%s", command, s.cmd.Process.Pid, s.Log.tail())
 		}
 	})
 	return s
@@ -212,6 +212,13 @@ func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
+}
+
+// tail is the end of what was said.
+func (l *Log) tail() string {
+	const lines = 60
+	said := strings.SplitAfter(l.String(), "\n")
+	return strings.Join(said[max(0, len(said)-lines):], "")
 }
 
 // Eventually waits until ok.
