@@ -55,10 +55,10 @@ func (x *tenant) kill(labels map[string]string) {
 	}))
 }
 
-// TestMainJobKilled ends the product's pods at different moments of a call. The call still ends once, with its result.
+// TestMainJobKilled_B02_B30 ends the product's pods at different moments of a call. The call still ends once, with its result.
 //
 // It does not run in parallel: the other tests could not tell its kills from faults.
-func TestMainJobKilled(t *testing.T) {
+func TestMainJobKilled_B02_B30(t *testing.T) {
 	x := newTenant(t)
 	x.counter()
 	moments := []struct {

@@ -1,10 +1,8 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -12,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,7 +38,7 @@ func writesStatus(r *http.Request) bool {
 }
 
 // Two leaders at once must not happen; if they do, every task still has one Job and one end.
-func TestOnceWithTwoControllers(t *testing.T) {
+func TestOnceWithTwoControllers_B03_B30(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set("done", nil)
 	w.controller()
@@ -61,7 +60,7 @@ func TestOnceWithTwoControllers(t *testing.T) {
 }
 
 // The Job was created, and the answer got lost on the way.
-func TestOnceThoughTheAnswerIsLost(t *testing.T) {
+func TestOnceThoughTheAnswerIsLost_B36(t *testing.T) {
 	w := newWorld(t)
 	var lost atomic.Int32
 	w.controller(through(func(next http.RoundTripper) transport {
@@ -84,30 +83,100 @@ func TestOnceThoughTheAnswerIsLost(t *testing.T) {
 	}
 }
 
-// The Job was created, and its record failed several times.
-func TestOnceThoughTheRecordFails_B02(t *testing.T) {
-	w := newWorld(t)
-	var failures atomic.Int32
-	w.controller(through(func(next http.RoundTripper) transport {
-		return func(r *http.Request) (*http.Response, error) {
-			if writesStatus(r) && failures.Add(1) <= 5 {
-				return &http.Response{
-					StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Request: r,
-					Body: io.NopCloser(bytes.NewReader([]byte(`etcd has no leader`))),
-				}, nil
+// The Job was created, and its record failed several times, for whatever reason.
+func TestOnceThoughTheRecordFails_B02_B32(t *testing.T) {
+	conflict := apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("mcptasks").GroupResource(), "t",
+		errors.New("the object has been modified"))
+	for name, refusal := range map[string]*apierrors.StatusError{
+		"unavailable": apierrors.NewServiceUnavailable("etcd has no leader"), "conflict": conflict,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var failures atomic.Int32
+			w.controller(through(func(next http.RoundTripper) transport {
+				return func(r *http.Request) (*http.Response, error) {
+					if writesStatus(r) && failures.Add(1) <= 5 {
+						return refused(r, refusal)
+					}
+					return next.RoundTrip(r)
+				}
+			}))
+			call := w.call(w.tool())
+			pod := w.pod(call)
+			w.runs(pod)
+			w.exits(pod, "main", 0)
+			w.awaitState(call, v1alpha1.StateCompleted)
+			w.wantOneJob(call)
+			if failures.Load() <= 5 {
+				t.Errorf("only %d writes of the status", failures.Load())
 			}
-			return next.RoundTrip(r)
-		}
-	}))
+		})
+	}
+}
+
+// blindClient shows no Job until it sees.
+type blindClient struct {
+	client.Client
+	sees *atomic.Bool
+}
+
+func (c blindClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if _, ok := obj.(*batchv1.Job); ok && !c.sees.Load() {
+		return apierrors.NewNotFound(batchv1.Resource("jobs"), key.Name)
+	}
+	return c.Client.Get(ctx, key, obj, opts...)
+}
+
+// The controller's cache shows none of the Jobs that it creates for a long time.
+func TestOnceThoughTheCacheShowsNoJob_B03(t *testing.T) {
+	const calls = 40
+	w := newWorld(t)
+	w.logs.set("done", nil)
+	var sees atomic.Bool
+	w.controller(func(s *setup) {
+		s.wrap = func(c client.Client) client.Client { return blindClient{Client: c, sees: &sees} }
+	})
+	tool := w.tool()
+	var all []*v1alpha1.MCPTask
+	for range calls {
+		all = append(all, w.call(tool))
+	}
+	for _, call := range all {
+		w.runs(w.pod(call))
+		w.awaitReason(call, v1alpha1.ReasonRunning)
+	}
+	sees.Store(true)
+	for _, call := range all {
+		w.exits(w.pod(call), "main", 0)
+	}
+	for _, call := range all {
+		w.awaitState(call, v1alpha1.StateCompleted)
+		w.wantOneJob(call)
+	}
+}
+
+// An ended task stays as it is when its Job, its pods and its controller are gone.
+func TestOnceEndedStaysWithoutTheJob_B32(t *testing.T) {
+	w := newWorld(t)
+	w.logs.set("done", nil)
+	stop := w.controller()
 	call := w.call(w.tool())
 	pod := w.pod(call)
 	w.runs(pod)
 	w.exits(pod, "main", 0)
-	w.awaitState(call, v1alpha1.StateCompleted)
-	w.wantOneJob(call)
-	if failures.Load() <= 5 {
-		t.Errorf("only %d writes of the status", failures.Load())
+	done := w.awaitState(call, v1alpha1.StateCompleted)
+	w.must(admin.Delete(w.ctx, w.job(call), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	w.awaitGone(pod)
+	stop()
+	w.controller()
+	// A task that is created after it and gets its Job proves that the new controller has seen it.
+	w.pod(w.call(w.newToolRef(call)))
+	now := &v1alpha1.MCPTask{}
+	w.must(admin.Get(w.ctx, client.ObjectKeyFromObject(call), now))
+	if now.ResourceVersion != done.ResourceVersion {
+		t.Errorf("the ended task was written: %+v", now.Status)
 	}
+	w.wantOneJob(call)
 }
 
 // staleClient shows a task as it was once, whatever has become of it.
@@ -164,7 +233,7 @@ func TestOnceThoughTheCacheIsStaleAndTheJobGone_B02(t *testing.T) {
 	}
 }
 
-func TestOnceForeignJobIsLeftAlone(t *testing.T) {
+func TestOnceForeignJobIsLeftAlone_B03(t *testing.T) {
 	w := newWorld(t)
 	tool := w.tool()
 	call := w.newCall(tool, `{}`)

@@ -47,7 +47,7 @@ func (j *journal) about(t *v1alpha1.MCPTask) []string {
 	})
 }
 
-func TestWritesPerTask(t *testing.T) {
+func TestWritesPerTask_B31(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set("done", nil)
 	var writes journal
@@ -79,7 +79,7 @@ func TestWritesPerTask(t *testing.T) {
 }
 
 // A controller that starts and finds everything as it should be writes nothing.
-func TestWritesNothingWhereNothingChanges(t *testing.T) {
+func TestWritesNothingWhereNothingChanges_B31(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set("done", nil)
 	stop := w.controller()
