@@ -313,7 +313,7 @@ said
 === index 2 exited with code 0 ===
 said
 
-=== index 3 never started ===`
+=== index 3 stopped with the Job, or never started ===`
 	if got := result.Content[0].Text; got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

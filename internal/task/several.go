@@ -419,8 +419,8 @@ func (f *facts) partResult(p *part) job.Part {
 	case a == nil && p.givenUp:
 		r.Fate = "failed; its pod is gone, and its output with it"
 		return r
-	case a == nil:
-		r.Fate = "never started"
+	case a == nil: // The Job controller removes pods that it stops, and nobody knows which those were.
+		r.Fate = "stopped with the Job, or never started"
 		return r
 	}
 	if output, ok := f.Outputs[a.pod.UID]; ok {
