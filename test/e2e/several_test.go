@@ -65,12 +65,10 @@ func TestJob_C02_StaticIndexedWork(t *testing.T) {
 		strings.Replace(reversed, "index 3 exited with code 0", "index 3 exited with code 0 in attempt 2", 1))
 	check("reverse_items", map[string]any{"items": []string{"one"}}, joined("The only index succeeded.", "eno"))
 
-	for name, test := range map[string]struct {
-		items int
-		want  string
-	}{"no items": {0, "/items"}, "more than the tool takes": {1000, "/items"}} {
-		if text := x.failure(c, "reverse_items", map[string]any{"items": make([]string, test.items)}); !strings.Contains(text, test.want) {
-			t.Errorf("%s: %s", name, text)
+	for _, n := range []int{0, 1000} { // fewer and more than the tool takes
+		text := x.failure(c, "reverse_items", map[string]any{"items": make([]string, n)})
+		if !strings.Contains(text, "/items") {
+			t.Errorf("%d items: %s", n, text)
 		}
 	}
 
