@@ -24,7 +24,7 @@ type inspection struct {
 	name, what string
 	eras       []string
 	method     []string
-	code       int      // exit code; 5 is "the tool reports an error"
+	code       int      // exit code
 	want       []string // all in its output
 }
 
@@ -67,11 +67,11 @@ var inspections = []inspection{
 	{
 		name: "tool-error", what: "a tool's failure is a tool error", eras: []string{modern, auto, legacy},
 		method: callTool("test_error_handling", `{}`),
-		code:   5, want: []string{"exited with code 1", "This tool intentionally returns an error for testing"},
+		code:   toolIsError, want: []string{"exited with code 1", "This tool intentionally returns an error for testing"},
 	},
 	{
 		name: "call-required", what: "a task that fails is a tool error", eras: []string{modern, auto},
-		method: callTool("failing_job", `{}`), code: 5, want: []string{"The disk is full."},
+		method: callTool("failing_job", `{}`), code: toolIsError, want: []string{"The disk is full."},
 	},
 	{
 		name: "call-required", what: "a tool that is always a task is refused in words", eras: []string{legacy},

@@ -37,6 +37,8 @@ type mcpdo struct {
 const (
 	// connection is mcpdo's name for its connection.
 	connection = "fixtures"
+	// toolIsError is its exit code, and the Inspector's, for a result that is an error.
+	toolIsError = 5
 	// stepTimeout is how long one check may take, pods starting on a busy machine included.
 	stepTimeout = 3 * time.Minute
 )
@@ -130,9 +132,8 @@ func (m *mcpdo) call(ctx context.Context) error {
 }
 
 func (m *mcpdo) toolError(ctx context.Context) error {
-	const isError = 5
 	var result mcpclient.Result
-	err := m.request(ctx, isError, &result, "tools/call", "failing_job")
+	err := m.request(ctx, toolIsError, &result, "tools/call", "failing_job")
 	if err == nil && (!result.IsError || !strings.Contains(result.Text(), "The disk is full.")) {
 		err = fmt.Errorf("the result is %+v", result)
 	}
@@ -287,9 +288,8 @@ func (m *mcpdo) decline(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const isError = 5
 	var result mcpclient.Result
-	if err := m.request(ctx, isError, &result, "elicitation/respond", id, "--decline"); err != nil {
+	if err := m.request(ctx, toolIsError, &result, "elicitation/respond", id, "--decline"); err != nil {
 		return err
 	}
 	record, err := m.newest(ctx, "confirm-delete", `{"filename":"declined.txt"}`)
