@@ -110,8 +110,8 @@ func (x *tenant) waitExited(id string) {
 	}))
 }
 
-// TestMainJobRemovedJob_B02 removes Jobs by hand: one that has finished, and one that runs. Neither is started again, also not by a
-// controller that has never seen it.
+// TestMainJobRemovedJob_B02 removes Jobs by hand: one that has finished, and one that runs. Neither is started again, also not
+// by a controller that has never seen it.
 func TestMainJobRemovedJob_B02(t *testing.T) {
 	x := newTenant(t)
 	x.counter()
