@@ -2,8 +2,8 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
-// Binding puts a value that is computed from a call's arguments into one field of the Job, in place of what jobTemplate says. A call
-// whose value is not one that the binding allows is answered with an error result, and nothing is started.
+// Binding puts a value that is computed from a call's arguments into one field of the Job, in place of what jobTemplate says. A
+// call whose value is not one that the binding allows is answered with an error result, and nothing is started.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.max) != has(self.values)",message="a binding needs max, where the field holds a number, or values, where it holds a text"
 type Binding struct {

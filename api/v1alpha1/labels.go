@@ -27,8 +27,8 @@ const (
 	AnnotationUnsafe = "mcptasks.dev/allow-unsafe"
 )
 
-// SecretTypeArguments is the type of the Secrets that hold arguments which must not be on the record. The chart's admission policy
-// lets endpoint and controller create and delete Secrets of this type only.
+// SecretTypeArguments is the type of the Secrets that hold arguments which must not be on the record. The chart's admission
+// policy lets endpoint and controller create and delete Secrets of this type only.
 const SecretTypeArguments = "mcptasks.dev/arguments"
 
 // Limits that hold for every object of this API.

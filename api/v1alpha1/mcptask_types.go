@@ -63,8 +63,8 @@ type MCPTaskSpec struct {
 	// +required
 	Tool ToolReference `json:"tool"`
 
-	// arguments are the call's arguments, a JSON object: byte for byte what the caller sent, or, with secretArguments, what is left of
-	// it without the values that the tool's inputSchema marks writeOnly. At most 131072 characters.
+	// arguments are the call's arguments, a JSON object: byte for byte what the caller sent, or, with secretArguments, what is left
+	// of it without the values that the tool's inputSchema marks writeOnly. At most 131072 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=131072
@@ -144,8 +144,8 @@ type Idempotency struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	KeyHash string `json:"keyHash"`
-	// argumentsHash is a keyed hash of all arguments, the secret ones included, and callAnswers in canonical form (members sorted, no
-	// white space, numbers as they were written), in hexadecimal. A call with the same key and another hash is refused.
+	// argumentsHash is a keyed hash of all arguments, the secret ones included, and callAnswers in canonical form (members sorted,
+	// no white space, numbers as they were written), in hexadecimal. A call with the same key and another hash is refused.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`

@@ -85,8 +85,8 @@ type MCPToolSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	InputSchema *apiextensionsv1.JSON `json:"inputSchema,omitempty"`
 
-	// outputSchema is the JSON Schema (2020-12) of the tool's structured result. When it is set, what the Job returns must be
-	// JSON that fits it; the value reaches the caller as structuredContent and as text. Where the Job has several pods, that value is
+	// outputSchema is the JSON Schema (2020-12) of the tool's structured result. When it is set, what the Job returns must be JSON
+	// that fits it; the value reaches the caller as structuredContent and as text. Where the Job has several pods, that value is
 	// {"results": [...]}, and the schema must declare the property results with type array: for an Indexed Job it has what each
 	// index printed, by index, with null for an index that the successPolicy did without; otherwise what each pod printed that
 	// succeeded, in the order in which they ended.
@@ -311,8 +311,8 @@ const (
 	// ToolReasonInvalidQuestion: a question cannot be asked as it is declared: its schema is no form, a CEL expression does not
 	// fit, or the way it is asked does not go with the tool.
 	ToolReasonInvalidQuestion = "InvalidQuestion"
-	// ToolReasonInvalidBinding: a binding names a field that cannot be bound, its CEL expression does not fit, or what it makes of an
-	// example does not.
+	// ToolReasonInvalidBinding: a binding names a field that cannot be bound, its CEL expression does not fit, or what it makes of
+	// an example does not.
 	ToolReasonInvalidBinding = "InvalidBinding"
 	// ToolReasonNameConflict: another tool of the same name wins.
 	ToolReasonNameConflict = "NameConflict"

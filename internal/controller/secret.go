@@ -13,9 +13,9 @@ import (
 	"github.com/mcptasks/mcptasks/internal/job"
 )
 
-// dropSecret deletes the Secret with a task's arguments, which nothing needs once the task ends. It comes before the end is on the
-// record, so that there is nothing left to do for a task that has ended, and whoever sees the end can rely on it: what is decided
-// to be an end stays one, whatever becomes of this pass.
+// dropSecret deletes the Secret with a task's arguments, which nothing needs once the task ends. It comes before the end is on
+// the record, so that there is nothing left to do for a task that has ended, and whoever sees the end can rely on it: what is
+// decided to be an end stays one, whatever becomes of this pass.
 //
 // Where this controller may not delete Secrets, because somebody has taken the right away, tasks end all the same; the garbage
 // collector then deletes the Secret with the task that owns it.

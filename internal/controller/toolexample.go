@@ -18,8 +18,8 @@ import (
 // exampleTask is the name of the task that example calls pretend to be; no real task's is that short.
 const exampleTask = "t-example"
 
-// exampleJob is the Job that a call of the tool with example arguments would become. Where no example can be found, it is the
-// Job of a call without arguments, as if the tool demanded none. Bindings that do not go with an example of the tool's author are a
+// exampleJob is the Job that a call of the tool with example arguments would become. Where no example can be found, it is the Job
+// of a call without arguments, as if the tool demanded none. Bindings that do not go with an example of the tool's author are a
 // *job.Problem; where the example is made up here, they are left out then.
 func exampleJob(tool *v1alpha1.MCPTool) (*batchv1.Job, error) {
 	arguments, ofAuthor := exampleArguments(job.InputSchema(tool))

@@ -62,8 +62,8 @@ func TestWithoutDemands(t *testing.T) {
 	}
 }
 
-// An example of the author's has to go with the bindings; one that is made up here need not, and what is secret in either is not in
-// the Job.
+// An example of the author's has to go with the bindings; one that is made up here need not, and what is secret in either is not
+// in the Job.
 func TestExampleJob(t *testing.T) {
 	most := resource.MustParse("4Gi")
 	for _, c := range []struct{ name, schema, memory, problem string }{
@@ -85,7 +85,8 @@ func TestExampleJob(t *testing.T) {
 		j, err := exampleJob(tool)
 		if c.problem != "" {
 			var problem *job.Problem
-			if !errors.As(err, &problem) || problem.Reason != v1alpha1.ToolReasonInvalidBinding || !strings.Contains(problem.Message, c.problem) {
+			if !errors.As(err, &problem) || problem.Reason != v1alpha1.ToolReasonInvalidBinding ||
+				!strings.Contains(problem.Message, c.problem) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			continue

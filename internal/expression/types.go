@@ -45,8 +45,9 @@ const (
 // maxTypeDepth is how deep a schema is followed; what lies deeper is dyn.
 const maxTypeDepth = 16
 
-// ObjectShape reads from a JSON Schema what an object that fits it looks like, without what is marked writeOnly. It needs not understand all of the schema: what
-// it does not is dyn, and checked when an expression is evaluated. An empty doc is an object without properties.
+// ObjectShape reads from a JSON Schema what an object that fits it looks like, without what is marked writeOnly. It needs not
+// understand all of the schema: what it does not is dyn, and checked when an expression is evaluated. An empty doc is an object
+// without properties.
 func ObjectShape(doc []byte, path string) (*Shape, error) {
 	var root map[string]any
 	if len(doc) > 0 {

@@ -122,11 +122,13 @@ func TestSplitArguments(t *testing.T) {
 		arguments string
 		variables string // of the Secret; "-" for no Secret
 	}{
-		"a required secret":           {`{"user":"ada","password":"x"}`, "MCP_ARG_PASSWORD=x MCP_ARG_PIN= MCP_ARG_REGION=eu"},
-		"a default is no secret":      {`{"user":"ada","password":"","region":"us"}`, "MCP_ARG_PASSWORD= MCP_ARG_PIN= MCP_ARG_REGION=us"},
-		"too long for a variable":     {`{"user":"ada","password":"` + long + `"}`, "MCP_ARG_PIN= MCP_ARG_REGION=eu"},
-		"NUL is in the file only":     {`{"user":"ada","password":"a\u0000b"}`, "MCP_ARG_PIN= MCP_ARG_REGION=eu"},
-		"binary-like text is as sent": {`{"user":"ada","password":"\u0001\u001b\ufffd\n"}`, "MCP_ARG_PASSWORD=\x01\x1b\ufffd\n MCP_ARG_PIN= MCP_ARG_REGION=eu"},
+		"a required secret": {`{"user":"ada","password":"x"}`, "MCP_ARG_PASSWORD=x MCP_ARG_PIN= MCP_ARG_REGION=eu"},
+		"a default is no secret": {`{"user":"ada","password":"","region":"us"}`,
+			"MCP_ARG_PASSWORD= MCP_ARG_PIN= MCP_ARG_REGION=us"},
+		"too long for a variable": {`{"user":"ada","password":"` + long + `"}`, "MCP_ARG_PIN= MCP_ARG_REGION=eu"},
+		"NUL is in the file only": {`{"user":"ada","password":"a\u0000b"}`, "MCP_ARG_PIN= MCP_ARG_REGION=eu"},
+		"binary-like text is as sent": {`{"user":"ada","password":"\u0001\u001b\ufffd\n"}`,
+			"MCP_ARG_PASSWORD=\x01\x1b\ufffd\n MCP_ARG_PIN= MCP_ARG_REGION=eu"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := NewBlueprint(aTool().input(loginSchema).obj())

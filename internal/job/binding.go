@@ -131,8 +131,8 @@ func (b *binding) checkValues(at *field.Path) *field.Error {
 	return nil
 }
 
-// CheckBindings reports as a *Problem with the reason ToolReasonInvalidBinding that the bindings do not go with arguments, an example
-// that fits the tool's inputSchema.
+// CheckBindings reports as a *Problem with the reason ToolReasonInvalidBinding that the bindings do not go with arguments, an
+// example that fits the tool's inputSchema.
 func (b *Blueprint) CheckBindings(arguments []byte) error {
 	value, err := schema.Decode(arguments)
 	if err == nil {
@@ -140,7 +140,9 @@ func (b *Blueprint) CheckBindings(arguments []byte) error {
 		err = b.bindings.apply(b.tool.Spec.JobTemplate.Spec.DeepCopy(), rest)
 	}
 	if err != nil {
-		return &Problem{Reason: v1alpha1.ToolReasonInvalidBinding, Message: "spec.bindings: with the example in inputSchema, " + err.Error()}
+		return &Problem{
+			Reason: v1alpha1.ToolReasonInvalidBinding, Message: "spec.bindings: with the example in inputSchema, " + err.Error(),
+		}
 	}
 	return nil
 }

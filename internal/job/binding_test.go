@@ -41,33 +41,44 @@ func TestCheckBindings(t *testing.T) {
 		binding v1alpha1.Binding
 		want    string
 	}{
-		"quantity from a text":            {limit("arguments.memory"), ""},
-		"quantity from a number":          {limit("arguments.gpus * 1024"), ""},
-		"quantity from a fraction":        {bound(mainLimits+".cpu", "arguments.cpus", "8"), ""},
-		"extended resource":               {bound(mainLimits+`["nvidia.com/gpu"]`, "arguments.?gpus.orValue(0)", "8"), ""},
-		"init container":                  {bound("spec.template.spec.initContainers[name=init].resources.requests.cpu", "'1'", "2"), ""},
-		"image of a list":                 {bound("spec.template.spec.containers[name=main].image", "arguments.size", "", "a:1", "b:1"), ""},
-		"node selector":                   {bound(`spec.template.spec.nodeSelector["gpu.example/type"]`, "arguments.size", "", "a100"), ""},
-		"shorter deadline":                {bound(podDeadline, "arguments.minutes * 60", "3600"), ""},
-		"undeclared argument":             {limit("arguments.memroy"), "undefined field 'memroy'"},
-		"secret argument":                 {limit("arguments.token"), "it is writeOnly, which no expression can read"},
-		"answers are not known":           {limit("answers.size.memory"), "undeclared reference to 'answers'"},
-		"wrong type":                      {limit("arguments.gpus > 3"), "its type must be int or double or string but is bool"},
-		"unknown type":                    {limit("arguments.any"), "but is dyn"},
-		"seconds from a text":             {bound(podDeadline, "arguments.memory", "60"), "its type must be int but is string"},
-		"no bound":                        {bound(mainLimits+".memory", "'1Gi'", ""), "bindings[0].max: Required value: the field holds a number"},
-		"no values":                       {bound(`spec.template.spec.nodeSelector["a"]`, "'x'", ""), "bindings[0].values: Required value"},
-		"a bound for a text":              {bound(`spec.template.spec.nodeSelector["a"]`, "'x'", "3"), "values: Required value"},
-		"values for a number":             {bound(mainLimits+".memory", "'1Gi'", "4Gi", "1Gi"), "max: Required value"},
-		"not a label's value":             {bound(`spec.template.spec.nodeSelector["a"]`, "'x'", "", "no good"), "values[0]: Invalid value"},
-		"blank value":                     {bound("spec.template.spec.containers[name=main].image", "'x'", "", " "), "values[0]: Invalid value"},
-		"no label":                        {bound(`spec.template.spec.nodeSelector["a b"]`, "'x'", "", "y"), "is no label"},
-		"no resource":                     {bound(mainLimits+`["a b"]`, "'1'", "1"), "is no resource"},
-		"longer deadline":                 {bound(podDeadline, "arguments.minutes", "3601"), "must be at most 3600 (spec.execution.deadline, in seconds)"},
-		"completions of a single pod":     {bound("spec.completions", "arguments.gpus", "5"), "only with completionMode Indexed"},
-		"parallelism of a single pod":     {bound("spec.parallelism", "arguments.gpus", "5"), "only where the Job has several completions"},
-		"unknown container":               {bound("spec.template.spec.containers[name=other].image", "'x'", "", "y"), `no container "other"`},
-		"init container among the others": {bound("spec.template.spec.containers[name=init].image", "'x'", "", "y"), `no container "init" among its containers`},
+		"quantity from a text":     {limit("arguments.memory"), ""},
+		"quantity from a number":   {limit("arguments.gpus * 1024"), ""},
+		"quantity from a fraction": {bound(mainLimits+".cpu", "arguments.cpus", "8"), ""},
+		"extended resource":        {bound(mainLimits+`["nvidia.com/gpu"]`, "arguments.?gpus.orValue(0)", "8"), ""},
+		"init container": {bound("spec.template.spec.initContainers[name=init].resources.requests.cpu", "'1'", "2"),
+			""},
+		"image of a list": {bound("spec.template.spec.containers[name=main].image", "arguments.size", "", "a:1", "b:1"),
+			""},
+		"node selector": {bound(`spec.template.spec.nodeSelector["gpu.example/type"]`, "arguments.size", "", "a100"),
+			""},
+		"shorter deadline":      {bound(podDeadline, "arguments.minutes * 60", "3600"), ""},
+		"undeclared argument":   {limit("arguments.memroy"), "undefined field 'memroy'"},
+		"secret argument":       {limit("arguments.token"), "it is writeOnly, which no expression can read"},
+		"answers are not known": {limit("answers.size.memory"), "undeclared reference to 'answers'"},
+		"wrong type":            {limit("arguments.gpus > 3"), "its type must be int or double or string but is bool"},
+		"unknown type":          {limit("arguments.any"), "but is dyn"},
+		"seconds from a text":   {bound(podDeadline, "arguments.memory", "60"), "its type must be int but is string"},
+		"no bound": {bound(mainLimits+".memory", "'1Gi'", ""),
+			"bindings[0].max: Required value: the field holds a number"},
+		"no values": {bound(`spec.template.spec.nodeSelector["a"]`, "'x'", ""),
+			"bindings[0].values: Required value"},
+		"a bound for a text":  {bound(`spec.template.spec.nodeSelector["a"]`, "'x'", "3"), "values: Required value"},
+		"values for a number": {bound(mainLimits+".memory", "'1Gi'", "4Gi", "1Gi"), "max: Required value"},
+		"not a label's value": {bound(`spec.template.spec.nodeSelector["a"]`, "'x'", "", "no good"),
+			"values[0]: Invalid value"},
+		"blank value": {bound("spec.template.spec.containers[name=main].image", "'x'", "", " "),
+			"values[0]: Invalid value"},
+		"no label":    {bound(`spec.template.spec.nodeSelector["a b"]`, "'x'", "", "y"), "is no label"},
+		"no resource": {bound(mainLimits+`["a b"]`, "'1'", "1"), "is no resource"},
+		"longer deadline": {bound(podDeadline, "arguments.minutes", "3601"),
+			"must be at most 3600 (spec.execution.deadline, in seconds)"},
+		"completions of a single pod": {bound("spec.completions", "arguments.gpus", "5"), "only with completionMode Indexed"},
+		"parallelism of a single pod": {bound("spec.parallelism", "arguments.gpus", "5"),
+			"only where the Job has several completions"},
+		"unknown container": {bound("spec.template.spec.containers[name=other].image", "'x'", "", "y"),
+			`no container "other"`},
+		"init container among the others": {bound("spec.template.spec.containers[name=init].image", "'x'", "", "y"),
+			`no container "init" among its containers`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tool := aTool().input(trainSchema).bind(tt.binding).pod(func(p *corev1.PodTemplateSpec) {
@@ -82,8 +93,10 @@ func TestCheckBindings(t *testing.T) {
 		return aTool().input(trainSchema).bind(b)
 	}
 	checkProblem(t, Check(lowest("1", "1").obj()), "", "")
-	checkProblem(t, Check(lowest("2", "1").obj()), v1alpha1.ToolReasonInvalidBinding, "max: Invalid value: \"1\": must be at least 2")
-	checkProblem(t, Check(lowest("-1", "1").obj()), v1alpha1.ToolReasonInvalidBinding, "min: Invalid value: \"-1\": must be at least 0")
+	checkProblem(t, Check(lowest("2", "1").obj()), v1alpha1.ToolReasonInvalidBinding,
+		"max: Invalid value: \"1\": must be at least 2")
+	checkProblem(t, Check(lowest("-1", "1").obj()), v1alpha1.ToolReasonInvalidBinding,
+		"min: Invalid value: \"-1\": must be at least 0")
 	twice := aTool().input(trainSchema).bind(limit("'1'"), bound(mainLimits+`["memory"]`, "'2'", "4Gi"))
 	checkProblem(t, Check(twice.obj()), v1alpha1.ToolReasonInvalidBinding, "bindings[1].field: Duplicate value")
 }
@@ -107,13 +120,15 @@ func TestBindingsOfSeveralPods(t *testing.T) {
 	if *job.Spec.Completions != 7 || *job.Spec.Parallelism != 7 {
 		t.Errorf("got %d completions and %d at a time", *job.Spec.Completions, *job.Spec.Parallelism)
 	}
-	checkProblem(t, checkArguments(t, tool, `{"gpus":11}`), v1alpha1.ReasonRejected, "spec.parallelism: it would be 11; it must be at most 10")
-	checkProblem(t, checkArguments(t, tool, `{"gpus":0}`), v1alpha1.ReasonRejected, "spec.completions: it would be 0; it must be at least 1")
+	checkProblem(t, checkArguments(t, tool, `{"gpus":11}`), v1alpha1.ReasonRejected,
+		"spec.parallelism: it would be 11; it must be at most 10")
+	checkProblem(t, checkArguments(t, tool, `{"gpus":0}`), v1alpha1.ReasonRejected,
+		"spec.completions: it would be 0; it must be at least 1")
 
 	invalid := v1alpha1.ToolReasonInvalidBinding
 	checkProblem(t, Check(indexed().bind(bound("spec.completions", "1", "1001")).obj()), invalid, "must be at most 1000")
-	checkProblem(t, Check(indexed().bind(counts[0]).job(func(s *batchv1.JobSpec) { s.MaxFailedIndexes = ptr(int32(1)) }).obj()), invalid,
-		"without successPolicy and maxFailedIndexes")
+	counting := indexed().bind(counts[0]).job(func(s *batchv1.JobSpec) { s.MaxFailedIndexes = ptr(int32(1)) })
+	checkProblem(t, Check(counting.obj()), invalid, "without successPolicy and maxFailedIndexes")
 	fixed := aTool().input(trainSchema).job(func(s *batchv1.JobSpec) { s.Completions = ptr(int32(5)) })
 	checkProblem(t, Check(fixed.bind(counts[1]).obj()), invalid, "")
 }
@@ -122,10 +137,12 @@ func TestBindingsOfSeveralPods(t *testing.T) {
 func TestCheckBindings_B27_PrivilegedFields(t *testing.T) {
 	for _, path := range []string{
 		"metadata.namespace", "metadata.labels.app", "spec.template.metadata.labels.app", "spec.template.spec.serviceAccountName",
-		"spec.template.spec.nodeName", "spec.template.spec.hostNetwork", "spec.template.spec.hostPID", "spec.template.spec.priorityClassName",
+		"spec.template.spec.nodeName", "spec.template.spec.hostNetwork", "spec.template.spec.hostPID",
+		"spec.template.spec.priorityClassName",
 		"spec.template.spec.securityContext.runAsUser", "spec.template.spec.containers[name=main].securityContext.privileged",
 		"spec.template.spec.volumes[name=data].hostPath.path", "spec.template.spec.containers[name=main].command",
-		"spec.template.spec.containers[name=main].env[name=X].value", "spec.template.spec.tolerations", "spec.template.spec.runtimeClassName",
+		"spec.template.spec.containers[name=main].env[name=X].value", "spec.template.spec.tolerations",
+		"spec.template.spec.runtimeClassName",
 		"spec.template.spec.containers[name=main].volumeMounts[name=data].subPath", "spec.template.spec.imagePullSecrets",
 		"spec.template.spec.containers[0].image", "spec.template.spec.containers[name=main].image.tag", "spec.backoffLimit",
 		"spec.ttlSecondsAfterFinished", "", " spec.template.spec.activeDeadlineSeconds", "spec.template.spec.activeDeadlineSeconds\n",

@@ -67,10 +67,10 @@ func MainContainer(source v1alpha1.ResultSource, template *corev1.PodTemplateSpe
 	return template.Spec.Containers[0].Name
 }
 
-// Build makes the Job of a task from the tool as it is now and what the task has recorded of it. Every container, also every
-// init container, gets the arguments and the answers: as the files ArgumentsFile and AnswersFile, and in its environment before
-// the author's own variables, so that those may refer to them. Secret arguments come from the task's Secret. While a question is open, or has an answer that does not let the
-// call proceed, there is no Job.
+// Build makes the Job of a task from the tool as it is now and what the task has recorded of it. Every container, also every init
+// container, gets the arguments and the answers: as the files ArgumentsFile and AnswersFile, and in its environment before the
+// author's own variables, so that those may refer to them. Secret arguments come from the task's Secret. While a question is
+// open, or has an answer that does not let the call proceed, there is no Job.
 //
 // An error is a *Problem with a Reason constant of tasks: ToolChanged where the tool has changed since the call and no longer
 // takes the arguments or cannot be used at all, otherwise Rejected.
@@ -169,8 +169,8 @@ func (b *Blueprint) mayProceed(task *v1alpha1.MCPTask, answers map[string]v1alph
 	return nil
 }
 
-// environ makes the environment for arguments, as schema.Decode returns them, which have been validated, and answers. The error says
-// which of them does not fit and why.
+// environ makes the environment for arguments, as schema.Decode returns them, which have been validated, and answers. The error
+// says which of them does not fit and why.
 func (b *Blueprint) environ(arguments any, secret []string, answers map[string]v1alpha1.Answer) (environment, error) {
 	in := inputs{secret: secret, answers: map[string]map[string]any{}}
 	in.arguments, _ = arguments.(map[string]any)

@@ -29,11 +29,14 @@ func TestCheckSchemas(t *testing.T) {
 			"spec.outputSchema: the schema has"},
 		{"write-only", aTool().property(`{"type":"string","writeOnly":true}`), ""},
 		{"write-only far inside", aTool().property(`{"items":{"properties":{"a":{"writeOnly":true}}}}`), ""},
-		{"all of it write-only", aTool().input(`{"type":"object","writeOnly":true}`), "/: the arguments as a whole cannot be writeOnly"},
+		{"all of it write-only", aTool().input(`{"type":"object","writeOnly":true}`),
+			"/: the arguments as a whole cannot be writeOnly"},
 		{"write-only and mirrored in a header", aTool().input(`{"type":"object","properties":{"db":{"properties":{"password":` +
-			`{"type":"string","writeOnly":true,"x-mcp-header":"Password"}}}}}`), `property "db.password": x-mcp-header must not be on a secret`},
-		{"write-only by reference and mirrored", aTool().input(`{"type":"object","properties":{"password":{"type":"string","$ref":"#/$defs/s",` +
-			`"x-mcp-header":"Password"}},"$defs":{"s":{"type":"string","writeOnly":true}}}`), `property "password": a writeOnly value`},
+			`{"type":"string","writeOnly":true,"x-mcp-header":"Password"}}}}}`),
+			`property "db.password": x-mcp-header must not be on a secret`},
+		{"write-only by reference and mirrored", aTool().input(`{"type":"object","properties":{"password":{"type":"string",` +
+			`"$ref":"#/$defs/s","x-mcp-header":"Password"}},"$defs":{"s":{"type":"string","writeOnly":true}}}`),
+			`property "password": a writeOnly value`},
 		{"mirrored", aTool().property(`{"type":"string","x-mcp-header":"X"}`), ""},
 		{"S-31: header that clients drop the tool for", aTool().property(`{"type":"number","x-mcp-header":"X"}`),
 			`spec.inputSchema: property "x": x-mcp-header needs the type string, integer or boolean`},

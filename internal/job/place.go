@@ -38,8 +38,8 @@ func (k kind) types() []*cel.Type {
 	}
 }
 
-// A place is a field of a Job that a binding may set. There are few kinds of them on purpose: what a pod may do, as whom, and where
-// its data is, are never a caller's to say.
+// A place is a field of a Job that a binding may set. There are few kinds of them on purpose: what a pod may do, as whom, and
+// where its data is, are never a caller's to say.
 type place struct {
 	// name is the field's path in its one normal form.
 	name string

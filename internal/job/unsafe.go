@@ -185,8 +185,8 @@ func (in *inspection) program(m makeup, at *field.Path) {
 	}
 }
 
-// shown refuses a secret in a text that the kubelet and the container runtime put into messages and events: paths, the program, and
-// what probes and hooks run.
+// shown refuses a secret in a text that the kubelet and the container runtime put into messages and events: paths, the program,
+// and what probes and hooks run.
 func (in *inspection) shown(m makeup, at *field.Path) {
 	for _, name := range m.uses {
 		if in.declared[name].writeOnly {

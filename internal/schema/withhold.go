@@ -11,7 +11,8 @@ import (
 
 // Withhold cuts out of a value, as Decode returns it, all that the schema marks "writeOnly": true. rest is a copy without it: the
 // members of objects are absent, and items of arrays are null, so that the others keep their places. An object whose names are
-// marked (propertyNames) goes as a whole. withheld reports whether there was anything to cut out. The value itself is not changed.
+// marked (propertyNames) goes as a whole. withheld reports whether there was anything to cut out. The value itself is not
+// changed.
 //
 // A mark counts wherever it could apply, also in a branch of anyOf, if or not that this value does not fit: what is withheld in
 // vain is a nuisance, what is shown cannot be taken back. A root that is marked itself leaves nothing.
@@ -34,8 +35,8 @@ func (s *Schema) Withholds(names ...string) bool {
 	return c.marked(applied)
 }
 
-// ValidateRest is Validate for what Withhold has left of a value that fits. Nobody can say any more whether the whole does; what is
-// checked is each property of the root that nothing can be withheld of, by itself.
+// ValidateRest is Validate for what Withhold has left of a value that fits. Nobody can say any more whether the whole does; what
+// is checked is each property of the root that nothing can be withheld of, by itself.
 func (s *Schema) ValidateRest(doc []byte) error {
 	value, err := Decode(doc)
 	if err != nil {

@@ -45,7 +45,8 @@ func TestWithhold(t *testing.T) {
 		{"additional", `"properties":{"a":{}},"additionalProperties":` + secretText, `{"a":"y","b":"x"}`, `{"a":"y"}`},
 		{"unevaluated", `"properties":{"a":{}},"unevaluatedProperties":` + secretText, `{"b":"x"}`, `{}`},
 		{"names", `"properties":{"a":{"propertyNames":{"writeOnly":true}},"b":{}}`, `{"a":{"x":1},"b":2}`, `{"b":2}`},
-		{"recursive", `"properties":{"c":{"items":{"$ref":"#"}},"a":` + secretText + `}`, `{"c":[{"a":"x","c":[{"a":"x"}]}]}`, `{"c":[{"c":[{}]}]}`},
+		{"recursive", `"properties":{"c":{"items":{"$ref":"#"}},"a":` + secretText + `}`,
+			`{"c":[{"a":"x","c":[{"a":"x"}]}]}`, `{"c":[{"c":[{}]}]}`},
 		{"all of it", `"writeOnly":true`, `{"a":1}`, `null`},
 	}
 	for _, tt := range tests {
@@ -97,8 +98,8 @@ func TestValidate_B28_ErrorsTellNothingOfWhatIsWithheld(t *testing.T) {
 		"choice":{"enum":["a","b"],"writeOnly":true},
 		"env":{"writeOnly":true,"propertyNames":{"maxLength":3},"additionalProperties":{"type":"integer"}},
 		"strict":{"writeOnly":true,"type":"object","additionalProperties":false},
-		"list":{"type":"array","uniqueItems":true,"items":{"writeOnly":true,"anyOf":[{"type":"null"},{"properties":{"k":{"type":"integer"}},
-			"propertyNames":{"maxLength":3}}]}}}}`)
+		"list":{"type":"array","uniqueItems":true,"items":{"writeOnly":true,"anyOf":[{"type":"null"},
+			{"properties":{"k":{"type":"integer"}},"propertyNames":{"maxLength":3}}]}}}}`)
 	for _, value := range []string{
 		`{"text":"` + canary + `"}`, `{"text":{"` + canary + `":1}}`, `{"number":777123}`, `{"choice":"` + canary + `"}`,
 		`{"env":{"` + canary + `":"x"}}`, `{"strict":{"` + canary + `":"` + canary + `"}}`,
@@ -121,7 +122,8 @@ func TestValidate_B28_ErrorsTellNothingOfWhatIsWithheld(t *testing.T) {
 
 func TestValidateRest(t *testing.T) {
 	s := compile(t, `{"type":"object","required":["a","p"],"minProperties":3,"properties":{
-		"a":{"type":"string","pattern":"^[^-]"},"p":`+secretText+`,"db":{"type":"object","minProperties":2,"properties":{"p":`+secretText+`}}}}`)
+		"a":{"type":"string","pattern":"^[^-]"},"p":`+secretText+`,
+		"db":{"type":"object","minProperties":2,"properties":{"p":`+secretText+`}}}}`)
 	for rest, want := range map[string]string{
 		`{"a":"x"}`:                 "",
 		`{}`:                        "",

@@ -38,9 +38,9 @@ type Call struct {
 
 // Create records the call as a task of the scope's owner and returns it once the API server has acknowledged it, so that every
 // replica can find it. With an idempotency key it returns the task that the first such call became, in whatever state that is,
-// possibly without arguments and result; spec.idempotency is set then. Secret arguments are in their Secret when Create returns; a
-// task whose Secret could not be created never runs. A refusal that concerns the caller is a *RefusedError,
-// ErrKeyReused or ErrNoKeys.
+// possibly without arguments and result; spec.idempotency is set then. Secret arguments are in their Secret when Create returns;
+// a task whose Secret could not be created never runs. A refusal that concerns the caller is a *RefusedError, ErrKeyReused or
+// ErrNoKeys.
 //
 // While the API server is away, Create tries again for up to 15 s. Any error but ErrUnclear says that nothing will run.
 func (s *Store) Create(ctx context.Context, scope Scope, call Call) (*v1alpha1.MCPTask, error) {

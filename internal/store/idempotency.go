@@ -68,8 +68,8 @@ func (s *Store) mac(use string, parts []string) []byte {
 	return mac.Sum(nil)
 }
 
-// canonical is what a call says, what is secret included, without regard for the order of members, white space and the spelling of
-// strings. Numbers count as they are written: 1 and 1.0 differ, as they may for the tool.
+// canonical is what a call says, what is secret included, without regard for the order of members, white space and the spelling
+// of strings. Numbers count as they are written: 1 and 1.0 differ, as they may for the tool.
 func canonical(call Call) (string, error) {
 	said := map[string]any{}
 	add := func(name, document string) error {
@@ -112,9 +112,9 @@ const createPause = 250 * time.Millisecond
 // ErrUnclear is the error of a Create that may have recorded a task or not: the API server was not there to say.
 var ErrUnclear = errors.New("nobody can say whether the task was recorded")
 
-// createOnce creates t, or returns the task of that name if it stems from the same call: an equal one with the same key, or this one,
-// by a create of which the answer got lost. With a key, whatever the API server says to the create counts only if there is no such
-// task: a full quota, for one, may be full of it.
+// createOnce creates t, or returns the task of that name if it stems from the same call: an equal one with the same key, or this
+// one, by a create of which the answer got lost. With a key, whatever the API server says to the create counts only if there is
+// no such task: a full quota, for one, may be full of it.
 func (s *Store) createOnce(ctx context.Context, t *v1alpha1.MCPTask) (*v1alpha1.MCPTask, error) {
 	for try := 1; ; try++ {
 		err := s.client.Create(ctx, t)

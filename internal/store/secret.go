@@ -18,8 +18,8 @@ import (
 //
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 
-// storeSecret creates the Secret of a task that has just been created or found, and then says so on the record: only then does the
-// controller go on. The Secret belongs to the task, whose UID it needs, so that it cannot come first.
+// storeSecret creates the Secret of a task that has just been created or found, and then says so on the record: only then does
+// the controller go on. The Secret belongs to the task, whose UID it needs, so that it cannot come first.
 //
 // If this process ends in between, the task waits until it fails for want of its Secret, unless the caller comes back with its
 // idempotency key: then the Secret is created by that call. Without a key nobody can come back, and the task is cancelled when
@@ -28,9 +28,9 @@ func (s *Store) storeSecret(ctx context.Context, t *v1alpha1.MCPTask, arguments 
 	if t.Spec.SecretArguments == nil || t.Spec.SecretArguments.StoredAt != nil || t.Status.State.Terminal() {
 		return nil
 	}
-	err := s.client.Create(ctx, job.NewSecret(t, arguments))
+	err := insist(ctx, func() error { return s.client.Create(ctx, job.NewSecret(t, arguments)) })
 	switch {
-	case err == nil, apierrors.IsAlreadyExists(err): // by an equal call, with the same key
+	case err == nil, apierrors.IsAlreadyExists(err): // by this call, or by an equal one with the same key
 		err = s.secretStored(ctx, t)
 	default:
 		err = secretRefusal(err)
@@ -46,10 +46,24 @@ func (s *Store) secretStored(ctx context.Context, t *v1alpha1.MCPTask) error {
 	before := t.DeepCopy()
 	now := metav1.NewMicroTime(s.clock.Now())
 	t.Spec.SecretArguments.StoredAt = &now
-	if err := s.client.Patch(ctx, t, client.MergeFrom(before)); err != nil {
+	patch := client.MergeFrom(before)
+	if err := insist(ctx, func() error { return s.client.Patch(ctx, t, patch) }); err != nil {
 		return fmt.Errorf("record that the Secret of task %s is stored: %w", t.Name, err)
 	}
 	return nil
+}
+
+// insist makes a request, which can be repeated, until the API server has had its say or ctx ends. Then the error is ErrUnclear.
+func insist(ctx context.Context, request func() error) error {
+	for {
+		err := request()
+		if err == nil || decided(err) {
+			return err
+		}
+		if !pause(ctx, createPause) {
+			return fmt.Errorf("%w: %w", ErrUnclear, err)
+		}
+	}
 }
 
 // giveUp cancels a task that its caller will not hear of. If that fails, too, the controller ends it for want of its Secret.

@@ -3,9 +3,11 @@ package store_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,7 +51,8 @@ func TestCreate_B28_SecretArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	record := cluster.Task(t, tenant, task.Name)
-	if got := record.Spec.SecretArguments; got == nil || got.StoredAt == nil || len(got.Variables) != 1 || got.Variables[0] != "MCP_ARG_PASSWORD" {
+	got := record.Spec.SecretArguments
+	if got == nil || got.StoredAt == nil || !slices.Equal(got.Variables, []string{"MCP_ARG_PASSWORD"}) {
 		t.Errorf("got %+v", got)
 	}
 	if record.Spec.Arguments != `{"user":"u"}` {
@@ -88,12 +91,13 @@ func TestCreate_A20_SecretIsStoredByTheRepeatedCall(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, bubble(func(t *testing.T) {
 			cluster := storetest.New(t)
 			s := store.New(store.Config{
 				Client: interceptor.NewClient(cluster.Live, broken), Live: cluster.Live, NameKey: []byte("k"),
 			})
-			if _, err := s.Create(t.Context(), scope, callWith("a", `{"user":"u"}`, withSecret(canary))); !errors.Is(err, lost) {
+			_, err := s.Create(t.Context(), scope, callWith("a", `{"user":"u"}`, withSecret(canary)))
+			if !errors.Is(err, store.ErrUnclear) {
 				t.Fatalf("the first call: %v", err)
 			}
 			tasks := cluster.Tasks(t, tenant)
@@ -108,7 +112,7 @@ func TestCreate_A20_SecretIsStoredByTheRepeatedCall(t *testing.T) {
 				t.Error("the repeated call did not store the Secret of the first")
 			}
 			secretOf(t, cluster, id)
-		})
+		}))
 	}
 }
 
@@ -152,7 +156,8 @@ func TestRepeatedCallOfAFinishedTaskStoresNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustCreate(t, s, scope, callWith("a", `{"user":"u"}`, withSecret(canary)))
-	if err := cluster.Get(t.Context(), types.NamespacedName{Namespace: tenant, Name: id}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+	err := cluster.Get(t.Context(), types.NamespacedName{Namespace: tenant, Name: id}, &corev1.Secret{})
+	if !apierrors.IsNotFound(err) {
 		t.Errorf("the Secret: %v", err)
 	}
 }
@@ -170,7 +175,7 @@ func TestCreate_B28_RefusedSecret(t *testing.T) {
 		"echoing": {apierrors.NewBadRequest("cannot parse " + canary), ""},
 		"trouble": {errors.New("connection reset"), ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, bubble(func(t *testing.T) {
 			cluster := storetest.New(t)
 			cluster.Refuse = func(o client.Object) error {
 				if _, ok := o.(*corev1.Secret); ok {
@@ -189,6 +194,46 @@ func TestCreate_B28_RefusedSecret(t *testing.T) {
 			if tasks := cluster.Tasks(t, tenant); len(tasks) != 1 || tasks[0].Spec.Cancel == nil {
 				t.Errorf("the task was not cancelled: %+v", tasks)
 			}
-		})
+		}))
 	}
+}
+
+// While the API server is away, storing is tried again.
+func TestCreate_B36_SecretOutlastsTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := storetest.New(t)
+		creates, patches := 0, 0
+		s := store.New(store.Config{Live: cluster.Live, Client: interceptor.NewClient(cluster.Live, interceptor.Funcs{
+			Create: func(ctx context.Context, next client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+				if _, ok := o.(*corev1.Secret); !ok {
+					return next.Create(ctx, o, opts...)
+				}
+				if creates++; creates == 2 { // done, and the answer is lost
+					if err := next.Create(ctx, o, opts...); err != nil {
+						t.Error(err)
+					}
+				}
+				if creates <= 2 {
+					return apierrors.NewTimeoutError("busy", 1)
+				}
+				return next.Create(ctx, o, opts...)
+			},
+			Patch: func(ctx context.Context, next client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+				if patches++; patches == 1 {
+					return errors.New("connection refused")
+				}
+				return next.Patch(ctx, o, p, opts...)
+			},
+		})})
+		id := mustCreate(t, s, scope, callWith("", `{"user":"u"}`, withSecret(canary)))
+		if record := cluster.Task(t, tenant, id); record.Spec.SecretArguments.StoredAt == nil || record.Spec.Cancel != nil {
+			t.Errorf("got %+v", record.Spec)
+		}
+		secretOf(t, cluster, id)
+	})
+}
+
+// bubble runs a test on a clock that does not wait.
+func bubble(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
 }

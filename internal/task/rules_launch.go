@@ -62,7 +62,8 @@ var launchRules = []Rule{{
 	Seen:    "the call's `writeOnly` arguments are not in their Secret by `startupDeadline`",
 	State:   v1alpha1.StateFailed,
 	Reasons: []string{v1alpha1.ReasonCannotStart},
-	Note:    "The endpoint ended between recording the call and storing them. A call that is repeated with its idempotency key stores them.",
+	Note: "The endpoint ended between recording the call and storing them. A call that is repeated with its idempotency key " +
+		"stores them.",
 	speak: func(f *facts) *Verdict {
 		switch {
 		case !f.awaitsSecret() || f.Now.Before(f.createBy()):

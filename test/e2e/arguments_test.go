@@ -19,7 +19,8 @@ import (
 var hostile = []string{
 	"; touch /tmp/pwn", "$(id)", "`id`", `"; exit 0; #`, `'\''`, "two\nlines\r\n", "{{workflow.name}}", "$(params.x)", "%s%n%d",
 	"🐈 é ﷽", "$(MCP_ARG_P0)", "$(KUBERNETES_SERVICE_HOST)", "$$(HOME)", "$$$(X)", "a$b", "$", "$(", "$$", "${HOME}", "$HOME",
-	"-rf", "-f/etc/passwd", "--kubeconfig=/x", "-", "--", " -x", "\u2010x", " leading and trailing ", "\t", "<script>&amp;</script>", `\u0041\\`, "null", "", "[31m\x1b[0m",
+	"-rf", "-f/etc/passwd", "--kubeconfig=/x", "-", "--", " -x", "\u2010x",
+	" leading and trailing ", "\t", "<script>&amp;</script>", `\u0041\\`, "null", "", "[31m\x1b[0m",
 	"\u2028\u2029\ufeff", "../../../etc/passwd", `{"a":1}`, "=", "a=b", strings.Repeat("x", 60_000),
 }
 
@@ -95,8 +96,8 @@ func (x *tenant) callRaw(c *mcpclient.Client, tool, arguments string) string {
 	return reply.Result.TaskID
 }
 
-// TestTool_BindingsSetTypedFields: what a call asks for becomes the pod's resources, image, node and deadline, within the bounds that
-// the tool's author has set; beyond them nothing is started.
+// TestTool_BindingsSetTypedFields: what a call asks for becomes the pod's resources, image, node and deadline, within the bounds
+// that the tool's author has set; beyond them nothing is started.
 func TestTool_BindingsSetTypedFields(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -106,8 +107,10 @@ func TestTool_BindingsSetTypedFields(t *testing.T) {
 	const limits = "spec.template.spec.containers[name=tool].resources.limits"
 	b.tool.Spec.Bindings = []v1alpha1.Binding{
 		{Field: limits + ".memory", Value: "arguments.memory", Max: ptr.To(resource.MustParse("256Mi"))},
-		{Field: `spec.template.spec.nodeSelector["kubernetes.io/os"]`, Value: "arguments.?os.orValue('linux')", Values: []string{"linux"}},
-		{Field: "spec.template.spec.activeDeadlineSeconds", Value: "arguments.?minutes.orValue(5) * 60", Max: ptr.To(resource.MustParse("600"))},
+		{Field: `spec.template.spec.nodeSelector["kubernetes.io/os"]`, Value: "arguments.?os.orValue('linux')",
+			Values: []string{"linux"}},
+		{Field: "spec.template.spec.activeDeadlineSeconds", Value: "arguments.?minutes.orValue(5) * 60",
+			Max: ptr.To(resource.MustParse("600"))},
 	}
 	x.offer(b)
 	c := x.replicas(1)[0]
@@ -131,7 +134,8 @@ func TestTool_BindingsSetTypedFields(t *testing.T) {
 	pods, err := x.pods(x.ctx, id)
 	x.must(err)
 	spec := pods[0].Spec
-	if got := spec.Containers[0].Resources.Limits.Memory().String(); got != "96Mi" || spec.NodeSelector["kubernetes.io/os"] != "linux" ||
+	if got := spec.Containers[0].Resources.Limits.Memory().String(); got != "96Mi" ||
+		spec.NodeSelector["kubernetes.io/os"] != "linux" ||
 		*spec.ActiveDeadlineSeconds != 180 {
 		t.Errorf("memory %s, node selector %v, deadline %d", got, spec.NodeSelector, *spec.ActiveDeadlineSeconds)
 	}

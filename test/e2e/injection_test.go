@@ -19,7 +19,8 @@ import (
 	"github.com/mcptasks/mcptasks/test/kube"
 )
 
-// printHex prints as hexadecimal, a line each, what a shell got as $1, $2… and as MCP_ARG_P0, MCP_ARG_P1…, and then what is in /tmp.
+// printHex prints as hexadecimal, a line each, what a shell got as $1, $2… and as MCP_ARG_P0, MCP_ARG_P1…, and then what is in
+// /tmp.
 const printHex = `hex() { od -An -v -tx1 | tr -d ' \n'; echo; }
 i=0
 for argument in "$@"; do
@@ -34,15 +35,17 @@ exit 0`
 // inShell makes a tool one that runs a script in a shell, with a writable /tmp.
 func (b *toolBuilder) inShell(script string, args ...string) *toolBuilder {
 	pod := &b.tool.Spec.JobTemplate.Spec.Template.Spec
-	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	pod.Volumes = append(pod.Volumes, corev1.Volume{
+		Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+	})
 	c := &pod.Containers[0]
 	c.Image, c.Command, c.Args = images.Busybox.Tag, []string{"sh", "-c", script, "tool"}, args
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "tmp", MountPath: "/tmp"})
 	return b
 }
 
-// TestTool_B22_HostileTextsInAShell hands hostile texts to a shell, which is where they would do harm: it gets each as it was sent,
-// and nothing is run by it.
+// TestTool_B22_HostileTextsInAShell hands hostile texts to a shell, which is where they would do harm: it gets each as it was
+// sent, and nothing is run by it.
 func TestTool_B22_HostileTextsInAShell(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -72,7 +75,8 @@ func TestTool_B22_HostileTextsInAShell(t *testing.T) {
 	}
 }
 
-// TestTool_B22_NULIsNoArgument: an argument with a NUL character cannot stand on a command line, and is refused; in the file it can.
+// TestTool_B22_NULIsNoArgument: an argument with a NUL character cannot stand on a command line, and is refused; in the file it
+// can.
 func TestTool_B22_NULIsNoArgument(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -81,7 +85,8 @@ func TestTool_B22_NULIsNoArgument(t *testing.T) {
 	c := x.replicas(1)[0]
 	call, err := c.CallTool(x.ctx, "flag", json.RawMessage(`{"text":"a\u0000b"}`))
 	x.must(err)
-	if call.Result == nil || !call.Result.IsError || !strings.Contains(call.Result.Text(), "/text") || !strings.Contains(call.Result.Text(), "NUL") {
+	if call.Result == nil || !call.Result.IsError || !strings.Contains(call.Result.Text(), "/text") ||
+		!strings.Contains(call.Result.Text(), "NUL") {
 		t.Errorf("the answer is %+v, want a tool error that names /text", call)
 	}
 	x.wantNothing()
@@ -96,8 +101,8 @@ func TestTool_B22_NULIsNoArgument(t *testing.T) {
 	}
 }
 
-// TestTool_B22_B23_UnsafePlacesAreRefused: a tool that would make code or an option of an argument is not Ready, and says why; with
-// a pattern that rules the option out, it is, and the call is refused instead.
+// TestTool_B22_B23_UnsafePlacesAreRefused: a tool that would make code or an option of an argument is not Ready, and says why;
+// with a pattern that rules the option out, it is, and the call is refused instead.
 func TestTool_B22_B23_UnsafePlacesAreRefused(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -136,8 +141,8 @@ func TestTool_B22_B23_UnsafePlacesAreRefused(t *testing.T) {
 	}
 }
 
-// TestTool_B23_FlagsStayValues: in a place that is safe, a text that looks like an option arrives as the text it is, also as one of
-// several.
+// TestTool_B23_FlagsStayValues: in a place that is safe, a text that looks like an option arrives as the text it is, also as one
+// of several.
 func TestTool_B23_FlagsStayValues(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -168,7 +173,8 @@ func TestTool_B24_ReferencesStayText(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: "db"}, StringData: map[string]string{"password": password},
 	})
 	texts := []string{
-		"$(DB_PASSWORD)", "$$(DB_PASSWORD)", "$$$(DB_PASSWORD)", "$$$(X)", "a$b", "$", "$(", "$$", "$(MCP_ARG_P0)", "$(DB_HOST)$(DB_PASSWORD)",
+		"$(DB_PASSWORD)", "$$(DB_PASSWORD)", "$$$(DB_PASSWORD)", "$$$(X)", "a$b", "$", "$(", "$$", "$(MCP_ARG_P0)",
+		"$(DB_HOST)$(DB_PASSWORD)",
 	}
 	flags, properties := []string{"--host=$(DB_HOST)"}, []string{}
 	arguments := map[string]string{}
@@ -208,8 +214,8 @@ func TestTool_B24_ReferencesStayText(t *testing.T) {
 	x.wantNowhere(password)
 }
 
-// TestTool_B27_CallerChoosesNothing: arguments that are named like privileged fields are arguments, and the Job is the tool's, in the
-// caller's own namespace.
+// TestTool_B27_CallerChoosesNothing: arguments that are named like privileged fields are arguments, and the Job is the tool's, in
+// the caller's own namespace.
 func TestTool_B27_CallerChoosesNothing(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -237,7 +243,8 @@ func TestTool_B27_CallerChoosesNothing(t *testing.T) {
 		t.Fatalf("%d pods", len(pods))
 	}
 	spec := pods[0].Spec
-	if spec.ServiceAccountName != "default" || spec.HostNetwork || len(spec.Containers) != 1 || spec.Containers[0].Image != images.Toolbox.Tag ||
+	if spec.ServiceAccountName != "default" || spec.HostNetwork || len(spec.Containers) != 1 ||
+		spec.Containers[0].Image != images.Toolbox.Tag ||
 		spec.Containers[0].SecurityContext.Privileged != nil {
 		t.Errorf("the pod is %+v", spec)
 	}
@@ -248,8 +255,8 @@ func TestTool_B27_CallerChoosesNothing(t *testing.T) {
 	}
 }
 
-// TestTool_B27_B28_Rights: neither the endpoint nor the controller could do more for a caller than is meant, even if it wanted to, and
-// the caller itself can do nothing but call.
+// TestTool_B27_B28_Rights: neither the endpoint nor the controller could do more for a caller than is meant, even if it wanted
+// to, and the caller itself can do nothing but call.
 func TestTool_B27_B28_Rights(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)

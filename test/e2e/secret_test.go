@@ -22,8 +22,8 @@ const loginSchema = `{"type":"object","required":["user","password"],"additional
 	"db":{"type":"object","properties":{"host":{"type":"string"},"token":{"type":"string","writeOnly":true}}},
 	"keys":{"type":"array","items":{"type":"string","writeOnly":true}}}}`
 
-// TestTool_B28_SecretArguments: what is writeOnly reaches the container byte for byte, and is read nowhere but in the Secret of the
-// task, which is gone when the task has ended.
+// TestTool_B28_SecretArguments: what is writeOnly reaches the container byte for byte, and is read nowhere but in the Secret of
+// the task, which is gone when the task has ended.
 func TestTool_B28_SecretArguments(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -135,20 +135,21 @@ func TestTool_B28_OnlySecretsOfTasks(t *testing.T) {
 		}
 		return s
 	}
+	const someTask = "t-aaaaaaaaaaaaaaaaaaaaaaaaaa"
 	denied := func(err error) bool {
 		return err != nil && strings.Contains(err.Error(), "'mcptasks-secrets' denied request")
 	}
 	for name, s := range map[string]*corev1.Secret{
-		"a token":            secret(x.namespace, "t-aaaaaaaaaaaaaaaaaaaaaaaaaa", corev1.SecretTypeServiceAccountToken, "t-aaaaaaaaaaaaaaaaaaaaaaaaaa"),
-		"without an owner":   secret(x.namespace, "t-aaaaaaaaaaaaaaaaaaaaaaaaaa", v1alpha1.SecretTypeArguments, ""),
-		"of another task":    secret(x.namespace, "t-aaaaaaaaaaaaaaaaaaaaaaaaaa", v1alpha1.SecretTypeArguments, "t-other"),
-		"where no tenant is": secret("kube-system", "t-aaaaaaaaaaaaaaaaaaaaaaaaaa", v1alpha1.SecretTypeArguments, "t-aaaaaaaaaaaaaaaaaaaaaaaaaa"),
+		"a token":            secret(x.namespace, someTask, corev1.SecretTypeServiceAccountToken, someTask),
+		"without an owner":   secret(x.namespace, someTask, v1alpha1.SecretTypeArguments, ""),
+		"of another task":    secret(x.namespace, someTask, v1alpha1.SecretTypeArguments, "t-other"),
+		"where no tenant is": secret("kube-system", someTask, v1alpha1.SecretTypeArguments, someTask),
 	} {
 		if err := endpoint.Create(x.ctx, s); !denied(err) {
 			t.Errorf("the endpoint creates a Secret %s: %v", name, err)
 		}
 	}
-	x.must(endpoint.Create(x.ctx, secret(x.namespace, "t-bbbbbbbbbbbbbbbbbbbbbbbbbb", v1alpha1.SecretTypeArguments, "t-bbbbbbbbbbbbbbbbbbbbbbbbbb")))
+	x.must(endpoint.Create(x.ctx, secret(x.namespace, someTask, v1alpha1.SecretTypeArguments, someTask)))
 
 	x.create(secret(x.namespace, "db", corev1.SecretTypeOpaque, ""))
 	if err := controller.Delete(x.ctx, secret(x.namespace, "db", "", "")); !denied(err) {

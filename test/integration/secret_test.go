@@ -52,8 +52,8 @@ func takesPassword(tool *v1alpha1.MCPTool) {
 		`"password":{"type":"string","writeOnly":true}}}`)(tool)
 }
 
-// Without its Secret a task has no Job; with it, it is run once, and whoever sees its end can rely on the Secret's being gone. That
-// takes one write more than other tasks.
+// Without its Secret a task has no Job; with it, it is run once, and whoever sees its end can rely on the Secret's being gone.
+// That takes one write more than other tasks.
 func TestSecretArguments_B28_FromTheCallToTheEnd(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set("done", nil)

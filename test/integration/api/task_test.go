@@ -131,7 +131,8 @@ func TestSecretArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, step{spec: `{"secretArguments":null}`}.apply(t, task), "spec.secretArguments is immutable")
-	refused(t, step{spec: `{"secretArguments":{"variables":["MCP_ARG_OTHER"]}}`}.apply(t, task), "secretArguments.variables is immutable")
+	refused(t, step{spec: `{"secretArguments":{"variables":["MCP_ARG_OTHER"]}}`}.apply(t, task),
+		"secretArguments.variables is immutable")
 	refused(t, step{spec: `{"secretArguments":{"storedAt":` + someTime + `}}`}.apply(t, task), "")
 	refused(t, step{spec: `{"secretArguments":{"storedAt":null}}`}.apply(t, task), "storedAt cannot be taken back")
 	plain := newTask()

@@ -226,10 +226,11 @@ func TestBindingRules(t *testing.T) {
 		bindings []v1alpha1.Binding
 		err      string // empty: accepted
 	}{
-		"number":                {[]v1alpha1.Binding{number}, ""},
-		"text":                  {[]v1alpha1.Binding{{Field: "f", Value: "'a'", Values: []string{"a"}}}, ""},
-		"no bound":              {[]v1alpha1.Binding{{Field: "f", Value: "1"}}, "a binding needs max"},
-		"both bounds":           {[]v1alpha1.Binding{{Field: "f", Value: "1", Max: &one, Values: []string{"a"}}}, "a binding needs max"},
+		"number":   {[]v1alpha1.Binding{number}, ""},
+		"text":     {[]v1alpha1.Binding{{Field: "f", Value: "'a'", Values: []string{"a"}}}, ""},
+		"no bound": {[]v1alpha1.Binding{{Field: "f", Value: "1"}}, "a binding needs max"},
+		"both bounds": {[]v1alpha1.Binding{{Field: "f", Value: "1", Max: &one, Values: []string{"a"}}},
+			"a binding needs max"},
 		"no expression":         {[]v1alpha1.Binding{{Field: "f", Max: &one}}, "spec.bindings[0].value"},
 		"one field bound twice": {[]v1alpha1.Binding{number, number}, "spec.bindings[1]"},
 	} {
