@@ -122,12 +122,15 @@ func (c *taskController) pass(ctx context.Context, key client.ObjectKey) (time.D
 	return v.After, nil
 }
 
-// advance decides and acts until nothing is left to do. On an error the verdict is that on what is known by then.
+// advance decides and acts until nothing is left to do but to record the verdict. On an error the verdict is that on what is known by then.
 func (c *taskController) advance(ctx context.Context, o *task.Observation) (task.Verdict, error) {
 	asked := map[task.Next]bool{}
 	for {
 		v := task.Decide(*o)
 		if v.Next == task.NextNothing {
+			if err := c.dropSecret(ctx, o.Task, v); err != nil {
+				return v.HeldUp(o.Task, "its secret arguments cannot be deleted"), err
+			}
 			return v, nil
 		}
 		if asked[v.Next] {
@@ -193,11 +196,6 @@ func (c *taskController) write(ctx context.Context, o *task.Observation, v task.
 	changed := o.Task.DeepCopy()
 	if !task.Apply(v, changed, o.Job, o.Now) {
 		return nil
-	}
-	if changed.Status.State.Terminal() {
-		if err := c.dropSecret(ctx, o.Task); err != nil {
-			return err
-		}
 	}
 	patch := client.MergeFromWithOptions(o.Task, client.MergeFromWithOptimisticLock{})
 	if err := c.client.Status().Patch(ctx, changed, patch, client.FieldOwner(Name)); err != nil {

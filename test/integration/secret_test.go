@@ -120,6 +120,53 @@ func TestSecretArguments_B28_EndIsLostOnce(t *testing.T) {
 	w.wantOneJob(call)
 }
 
+// A right that the controller lacks holds a task's end up, and the task says so; a policy's No to this one Secret does not.
+func TestSecretArguments_B28_B42_MayNotBeDeleted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer string
+		heldUp bool
+	}{
+		"by a missing right": {`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":` +
+			`"secrets \"t\" is forbidden: User \"u\" cannot delete resource \"secrets\" in API group \"\" in the namespace \"n\""}`, true},
+		"by a policy": {`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":` +
+			`"secrets \"t\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no"}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.logs.set("done", nil)
+			var granted atomic.Bool
+			w.controller(through(func(next http.RoundTripper) transport {
+				return func(r *http.Request) (*http.Response, error) {
+					if r.Method != http.MethodDelete || !strings.Contains(r.URL.Path, "/secrets/") || granted.Load() {
+						return next.RoundTrip(r)
+					}
+					code := http.StatusUnprocessableEntity
+					if tc.heldUp {
+						code = http.StatusForbidden
+					}
+					return &http.Response{
+						StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+						Body: io.NopCloser(strings.NewReader(tc.answer)),
+					}, nil
+				}
+			}))
+			call := w.secretCall(w.tool(takesPassword))
+			w.store(call)
+			pod := w.pod(call)
+			w.runs(pod)
+			w.exits(pod, "main", 0)
+			if tc.heldUp {
+				w.awaitMessage(call, `no right to delete resource "secrets"`)
+				granted.Store(true)
+			}
+			w.awaitState(call, v1alpha1.StateCompleted)
+			if tc.heldUp {
+				w.wantNoSecret(call)
+			}
+		})
+	}
+}
+
 // A task whose Secret was never stored, because the endpoint ended in between, ends in words and without a Job.
 func TestSecretArguments_B28_NeverStored(t *testing.T) {
 	w := newWorld(t)
