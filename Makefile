@@ -73,8 +73,9 @@ lint: ## Run golangci-lint with the Kubernetes API linter (the first run builds 
 	go build -C tools/golangci-lint -o $(CURDIR)/bin/golangci-lint sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter
 	for module in . hack/image test/images/migrate test/localcluster; do (cd $$module && $(CURDIR)/bin/golangci-lint run); done
 
+# The pages of what tests prove are not among them: hack/traceability --check, which make test runs, compares them and says more.
 .PHONY: verify-generated
-verify-generated: ## Fail if a generated file is not what make generate makes
+verify-generated: ## Fail if generated code, CRDs or roles are not what make generate makes
 	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
 	$(MAKE) --no-print-directory --silent generate OUT="$$tmp"; \
 	for path in api/v1alpha1/zz_generated.deepcopy.go config/crd config/rbac charts/mcptasks/files; do \
