@@ -66,8 +66,8 @@ func tools() []client.Object {
 		storetest.Tool("mcptasks", "greet", storetest.WithMode(v1alpha1.ModeForbidden), storetest.WithInput(
 			`{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":20}}}`)),
 		storetest.Tool("mcptasks", "slow", storetest.WithInput(empty)),
-		storetest.Tool("mcptasks", "short", storetest.WithInput(empty), blockFor(50*time.Millisecond)),
-		storetest.Tool("mcptasks", "typed", storetest.WithInput(empty), blockFor(50*time.Millisecond), func(t *v1alpha1.MCPTool) {
+		storetest.Tool("mcptasks", "short", storetest.WithInput(empty), blockFor(time.Second)),
+		storetest.Tool("mcptasks", "typed", storetest.WithInput(empty), blockFor(time.Second), func(t *v1alpha1.MCPTool) {
 			t.Spec.OutputSchema = t.Spec.InputSchema
 		}),
 		storetest.Tool("mcptasks", "must", storetest.WithMode(v1alpha1.ModeRequired), storetest.WithInput(empty)),
