@@ -31,7 +31,7 @@ func newFromJobCommand(c *cluster) *cobra.Command {
 		Short: "Print the first draft of an MCPTool made of a Job's manifest",
 		Long: `Read the manifests in FILE, or on standard input where FILE is "-", and print an MCPTool for each Job and CronJob among
 them. What mcptasks sets itself is left out, what callers may choose is proposed, and comments say what is left for
-you to decide. Comments of the manifest are not carried over. What speaks against using the draft as it is is printed
+you to decide. Comments of the manifest are not carried over. What speaks against using the draft unchanged is printed
 on standard error. The cluster is not asked; kubectl apply --dry-run=server does that.`,
 		Example: `  kubectl mcptask tool from-job job.yaml > tool.yaml
   kubectl get cronjob backup -n team-a -o yaml | kubectl mcptask tool from-job - -n mcptasks

@@ -103,7 +103,7 @@ func TestFloodOfBadTokens_A32(t *testing.T) {
 		t.Errorf("X-Forwarded-For makes a difference: %v", err)
 	}
 	f.clock.SetTime(f.clock.Now().Add(15 * time.Second)) // longer than a good token is not asked about again
-	f.flood(flooded, 10*burst)
+	_, _ = f.flood(flooded, 10*burst)
 	if _, err := f.Authenticate(from(flooded, agent)); err != nil {
 		t.Errorf("somebody known from the same address: %v", err)
 	}
@@ -142,10 +142,10 @@ func TestKnownTokensThatBecomeBad(t *testing.T) {
 		review.Status = authenticationv1.TokenReviewStatus{Error: "the account was deleted"}
 		return nil
 	}
-	f.flood("192.0.2.1:1", 2)
+	_, _ = f.flood("192.0.2.1:1", 2)
 	for i, want := range []int{1, 0} {
 		f.clock.SetTime(f.clock.Now().Add(11 * time.Second))
-		f.flood("192.0.2.1:1", 1)
+		_, _ = f.flood("192.0.2.1:1", 1)
 		before := f.cluster.Requests()
 		if _, err := f.Authenticate(from("192.0.2.1:1", agent)); err == nil || f.cluster.Requests()-before != want {
 			t.Errorf("time %d: %v after %d questions, want %d", i, err, f.cluster.Requests()-before, want)

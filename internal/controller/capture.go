@@ -27,8 +27,8 @@ const (
 	glanceLimit   = 2 << 10
 )
 
-// LogReader reads the logs of containers, most of which have ended. An error means that a log could not be read this time; one that
-// apierrors.IsNotFound tells apart, that it never will be.
+// LogReader reads the logs of containers, most of which have ended. An error means that a log could not be read this time;
+// one that apierrors.IsNotFound tells apart, that it never will be.
 type LogReader interface {
 	// Tail reads the last limit bytes of a log.
 	Tail(ctx context.Context, pod types.NamespacedName, container string, limit int64) (job.Output, error)

@@ -66,8 +66,8 @@ func (e *notYetError) Unwrap() error { return e.err }
 // conflictDelay is how long the cache is given to catch up after somebody else has changed a task.
 const conflictDelay = 50 * time.Millisecond
 
-// rightsDelay is the pause before a task is tried again that a missing right holds up. It is short: mostly the API server has only
-// just started.
+// rightsDelay is the pause before a task is tried again that a missing right holds up. It is short: mostly the API server has
+// only just started.
 const rightsDelay = 5 * time.Second
 
 // Reconcile makes one pass over a task.
@@ -122,7 +122,8 @@ func (c *taskController) pass(ctx context.Context, key client.ObjectKey) (time.D
 	return v.After, nil
 }
 
-// advance decides and acts until nothing is left to do but to record the verdict. On an error the verdict is that on what is known by then.
+// advance decides and acts until nothing is left to do but to record the verdict. On an error the verdict is that on what is
+// known by then.
 func (c *taskController) advance(ctx context.Context, o *task.Observation) (task.Verdict, error) {
 	asked := map[task.Next]bool{}
 	for {

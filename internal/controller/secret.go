@@ -14,12 +14,12 @@ import (
 	"github.com/mcptasks/mcptasks/internal/task"
 )
 
-// dropSecret deletes the Secret with a task's arguments if v ends the task, for then nothing needs it any more. It comes before the
-// end is on the record, so that there is nothing left to do for a task that has ended, and whoever sees the end can rely on it: what
-// is decided to be an end stays one, whatever becomes of this pass.
+// dropSecret deletes the Secret with a task's arguments if v ends the task, for then nothing needs it any more. It comes before
+// the end is on the record, so that there is nothing left to do for a task that has ended, and whoever sees the end can rely on
+// it: what is decided to be an end stays one, whatever becomes of this pass.
 //
-// A right that is missing holds the end up, until somebody grants it. A policy that protects what has the Secret's name does not: it
-// is nothing of ours, or goes with the task that owns it.
+// A right that is missing holds the end up, until somebody grants it. A policy that protects what has the Secret's name does
+// not: it is nothing of ours, or goes with the task that owns it.
 func (c *taskController) dropSecret(ctx context.Context, t *v1alpha1.MCPTask, v task.Verdict) error {
 	if t.Spec.SecretArguments == nil || !v.State.Terminal() || t.Status.State.Terminal() {
 		return nil

@@ -137,10 +137,10 @@ func fromJSON(d *json.Decoder) (*yamlv3.Node, error) {
 	case bool:
 		return boolean(token), nil
 	case json.Number:
-		if _, err := token.Int64(); err != nil {
-			return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!float", Value: token.String()}, nil
+		if _, err := token.Int64(); err == nil {
+			return integer(token.String()), nil
 		}
-		return integer(token.String()), nil
+		return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!float", Value: token.String()}, nil
 	case nil:
 		return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!null", Value: "null"}, nil
 	default:

@@ -15,11 +15,11 @@ import (
 const trainSchema = `{"type":"object","properties":{"gpus":{"type":"integer"},"cpus":{"type":"number"},"memory":{"type":"string"},
 	"size":{"type":"string"},"minutes":{"type":"integer"},"any":{},"token":{"type":"string","writeOnly":true}}}`
 
-// binding is one whose number is at most max, or whose text is one of values.
-func bound(path, value, max string, values ...string) v1alpha1.Binding {
+// bound is a binding whose number is at most most, or whose text is one of values.
+func bound(path, value, most string, values ...string) v1alpha1.Binding {
 	b := v1alpha1.Binding{Field: path, Value: value, Values: values}
-	if max != "" {
-		b.Max = ptr(resource.MustParse(max))
+	if most != "" {
+		b.Max = ptr(resource.MustParse(most))
 	}
 	return b
 }

@@ -130,8 +130,10 @@ func TestBuildRetriesDisruptionsByTheToolsWord_B39(t *testing.T) {
 		return func(tool *v1alpha1.MCPTool) { tool.Spec.Annotations = &v1alpha1.ToolAnnotations{IdempotentHint: &yes} }
 	}
 	own := &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-		Action:      batchv1.PodFailurePolicyActionFailJob,
-		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42}},
+		Action: batchv1.PodFailurePolicyActionFailJob,
+		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+			Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42},
+		},
 	}}}
 	for name, c := range map[string]struct {
 		tool *toolBuilder

@@ -345,7 +345,8 @@ func TestReadResultLinksToTheLog(t *testing.T) {
 				}
 				return
 			}
-			if len(p.Content) != 2 || last["type"] != "resource_link" || last["uri"] != uri || last["name"] == "" || last["size"] != tt.size {
+			if len(p.Content) != 2 || last["type"] != "resource_link" || last["uri"] != uri || last["name"] == "" ||
+				last["size"] != tt.size {
 				t.Errorf("content ends with %.300v, want a link to %v bytes", last, tt.size)
 			}
 		})

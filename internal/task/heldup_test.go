@@ -29,8 +29,8 @@ func TestHeldUp_B42(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := tc.v.HeldUp(tc.t, "mcptasks has no right to delete jobs")
-			if got.State != v1alpha1.StateWorking || got.Reason != tc.reason || got.Error != nil || got.Next != NextNothing || got.Passing ||
-				!strings.Contains(got.Message, "no right to delete jobs") {
+			if got.State != v1alpha1.StateWorking || got.Reason != tc.reason || got.Error != nil || got.Next != NextNothing ||
+				got.Passing || !strings.Contains(got.Message, "no right to delete jobs") {
 				t.Errorf("got %+v", got)
 			}
 		})

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// failureAction is what a Job's podFailurePolicy says of a failed pod, as the Job controller reads it: the first rule that matches
-// decides, and where none does, the failure is counted.
+// failureAction is what a Job's podFailurePolicy says of a failed pod, as the Job controller reads it: the first rule that
+// matches decides, and where none does, the failure is counted.
 func failureAction(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) batchv1.PodFailurePolicyAction {
 	if policy != nil {
 		for i := range policy.Rules {

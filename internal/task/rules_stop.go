@@ -91,8 +91,8 @@ const (
 	maxLastWords = 300
 )
 
-// withLastWords adds to a message the end of what the work had written when it was stopped, where anybody knows. Once the pods are
-// gone only the record has it.
+// withLastWords adds to a message the end of what the work had written when it was stopped, where anybody knows. Once the pods
+// are gone only the record has it.
 func (f *facts) withLastWords(message string) string {
 	words := ""
 	switch s := f.Task.Status; {

@@ -12,8 +12,8 @@ import (
 // deletes it.
 //
 // While the task can still run, that is the longest it may wait for answers, in a queue where it had to, and take, and the
-// retention after that, so that it never expires under running work; once it has ended, it is the time it took and the retention. The Tasks extension allows the
-// value to change.
+// retention after that, so that it never expires under running work; once it has ended, it is the time it took and the
+// retention. The Tasks extension allows the value to change.
 func TTL(t *v1alpha1.MCPTask) *time.Duration {
 	retention := t.Spec.Execution.Retention.Task
 	if retention == nil {

@@ -22,10 +22,10 @@ type side struct {
 // perSecond is how many operations were done a second.
 func (s *side) perSecond() float64 { return float64(len(s.took)) / s.spent.Seconds() }
 
-// percentile is what so many of a hundred operations took at most.
-func (s *side) percentile(p int) time.Duration {
+// p99 is what 99 of a hundred operations took at most.
+func (s *side) p99() time.Duration {
 	slices.Sort(s.took)
-	return s.took[min(len(s.took)*p/100, len(s.took)-1)]
+	return s.took[min(len(s.took)*99/100, len(s.took)-1)]
 }
 
 // compare lets both sides do as much as they can for the given time each, in turns.

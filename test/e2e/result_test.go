@@ -79,7 +79,8 @@ func TestJob_B18_LogThatIsRotated(t *testing.T) {
 	const line = "0123456789 the quick brown fox jumps over the lazy dog\n"
 	const printed = 1_200_000 * len(line)
 	x := newTenant(t)
-	x.offer(tool("spew", "spew", "--bytes="+strconv.Itoa(printed), "--seconds=30", "--pattern="+line, "--last=RESULT 42\n").resultLimit("16Ki"))
+	x.offer(tool("spew", "spew", "--bytes="+strconv.Itoa(printed), "--seconds=30", "--pattern="+line, "--last=RESULT 42\n").
+		resultLimit("16Ki"))
 	c := x.replicas(1)[0]
 	task := x.wait(c, x.call(c, "spew", nil))
 	if task.Status != "completed" || task.Result == nil || task.Result.IsError {
@@ -129,7 +130,8 @@ func TestJobLog(t *testing.T) {
 
 	x.removeJob(id)
 	gone := (*mcpclient.Error)(nil)
-	if _, _, err := x.readPage(c, uri); !errors.As(err, &gone) || gone.Code != -32602 || !strings.Contains(gone.Message, "The log is gone") {
+	if _, _, err := x.readPage(c, uri); !errors.As(err, &gone) || gone.Code != -32602 ||
+		!strings.Contains(gone.Message, "The log is gone") {
 		t.Errorf("a log whose Job is gone: %v", err)
 	}
 	if after, err := c.Get(x.ctx, id); err != nil || after.Result == nil || after.Result.Text() != task.Result.Text() {
@@ -153,7 +155,8 @@ func TestJobErrorOutput(t *testing.T) {
 	if !strings.HasPrefix(text, head) || !strings.Contains(text, "lazy dog.") {
 		t.Errorf("the result is %q", text)
 	}
-	if good := x.wait(c, x.call(c, "spew", map[string]any{"code": 0})).Result; good.IsError || strings.Contains(good.Text(), "no such table") {
+	good := x.wait(c, x.call(c, "spew", map[string]any{"code": 0})).Result
+	if good.IsError || strings.Contains(good.Text(), "no such table") {
 		t.Errorf("of a tool that succeeded: %+v", good)
 	}
 }

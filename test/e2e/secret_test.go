@@ -105,7 +105,7 @@ func TestTool_B28_SecretArguments(t *testing.T) {
 		}
 	})
 
-	t.Run("deleted with the task", func(t *testing.T) {
+	t.Run("deleted with the task", func(*testing.T) {
 		id := x.callRaw(c, "hold", raw)
 		x.waitRunning(id)
 		x.must(cluster.Delete(x.ctx, x.record(id)))

@@ -97,7 +97,8 @@ func TestJob_B05_ImageCannotBePulled(t *testing.T) {
 	x.fails(c, upper, v1alpha1.ReasonImagePullFailed, "The image name UPPER/Case is not valid.")
 	x.fails(c, never, v1alpha1.ReasonImagePullFailed, "is not on the node, and the tool's imagePullPolicy is Never.")
 	x.says(nowhere, "The image no.such.host.invalid/a:1 cannot be pulled: ")
-	x.fails(c, nowhere, v1alpha1.ReasonImagePullFailed, "It did not start within 20s. The image no.such.host.invalid/a:1 cannot be pulled")
+	x.fails(c, nowhere, v1alpha1.ReasonImagePullFailed,
+		"It did not start within 20s. The image no.such.host.invalid/a:1 cannot be pulled")
 }
 
 func TestJob_B06_ContainerCannotBeCreated(t *testing.T) {
@@ -116,7 +117,8 @@ func TestJob_B06_ContainerCannotBeCreated(t *testing.T) {
 			p.Containers[0].VolumeMounts = append(p.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "data", MountPath: "/data"})
 		})
 	}
-	config := corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "app"}}}
+	app := corev1.LocalObjectReference{Name: "app"}
+	config := corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: app}}
 	claim := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"}}
 	x.create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: "db"}, StringData: map[string]string{"user": "u-n-s-a-i-d"},
@@ -243,7 +245,8 @@ func TestJob_B08_AdmissionOfPods(t *testing.T) {
 	x.offer(greeting("greet"))
 	webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}
 	webhook.Webhooks = []admissionregistrationv1.ValidatingWebhook{{
-		Name: "down.example.org", AdmissionReviewVersions: []string{"v1"}, SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone),
+		Name: "down.example.org", AdmissionReviewVersions: []string{"v1"},
+		SideEffects:   ptr.To(admissionregistrationv1.SideEffectClassNone),
 		FailurePolicy: ptr.To(admissionregistrationv1.Fail), NamespaceSelector: here,
 		Rules: []admissionregistrationv1.RuleWithOperations{{Operations: create, Rule: pods}},
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{
@@ -313,7 +316,8 @@ func TestJob_C09_KueueSample(t *testing.T) {
 	}
 	x.must(cluster.Patch(x.ctx, job, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":false}}`))))
 	task := x.wait(c, id)
-	if task.Status != "completed" || task.Result == nil || task.Result.IsError || strings.Count(task.Result.Text(), "Hello, you!") != 3 {
+	if task.Status != "completed" || task.Result == nil || task.Result.IsError ||
+		strings.Count(task.Result.Text(), "Hello, you!") != 3 {
 		t.Errorf("the task is %s (%s), result %+v", task.Status, task.StatusMessage, task.Result)
 	}
 }

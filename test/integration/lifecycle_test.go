@@ -253,11 +253,13 @@ func TestLifecycleNoNode_B07(t *testing.T) {
 	pod := w.pod(never)
 	w.unschedulable(pod, message)
 	waiting := w.awaitMessage(never, "Waiting for a node: insufficient nvidia.com/gpu.")
-	if waiting.Status.State != v1alpha1.StateWorking || waiting.Status.Reason != v1alpha1.ReasonStarting || waiting.Status.StartedAt != nil {
+	if waiting.Status.State != v1alpha1.StateWorking || waiting.Status.Reason != v1alpha1.ReasonStarting ||
+		waiting.Status.StartedAt != nil {
 		t.Errorf("status %+v", waiting.Status)
 	}
 	done := w.awaitState(never, v1alpha1.StateFailed)
-	if done.Status.Reason != v1alpha1.ReasonUnschedulable || !strings.Contains(done.Status.Error.Message, "insufficient nvidia.com/gpu") {
+	if done.Status.Reason != v1alpha1.ReasonUnschedulable ||
+		!strings.Contains(done.Status.Error.Message, "insufficient nvidia.com/gpu") {
 		t.Errorf("status %+v", done.Status)
 	}
 

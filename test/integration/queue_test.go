@@ -96,7 +96,8 @@ func TestQueue_B38_NobodyAdmitsIt(t *testing.T) {
 	call := w.call(w.tool(queued, startsWithin(time.Second), queuesFor(8*time.Second)))
 	w.awaitMessage(call, "Queued until the queue user-queue admits it.")
 	done := w.awaitState(call, v1alpha1.StateFailed)
-	if done.Status.Reason != v1alpha1.ReasonNotAdmitted || !strings.HasPrefix(done.Status.Error.Message, "It was not admitted within 8s.") {
+	if done.Status.Reason != v1alpha1.ReasonNotAdmitted ||
+		!strings.HasPrefix(done.Status.Error.Message, "It was not admitted within 8s.") {
 		t.Errorf("status %+v", done.Status)
 	}
 	if took := done.Status.FinishedAt.Sub(done.CreationTimestamp.Time); took < 8*time.Second {

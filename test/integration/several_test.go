@@ -91,7 +91,7 @@ zyx`)
 	await(w, w.job(call), "the Job to be let go", func(j *batchv1.Job) bool { return j.Spec.TTLSecondsAfterFinished != nil })
 }
 
-// Without a word on retries, one index that fails fails the Job; the others are stopped, and their end is waited for.
+// Without a word on retries, the first index that fails ends the Job; the others are stopped, and their end is waited for.
 func TestSeveralFailingIndexEndsTheJob(t *testing.T) {
 	w := newWorld(t)
 	w.controller()

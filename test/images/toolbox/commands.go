@@ -194,7 +194,7 @@ func indexed(_ context.Context, c call) (int, error) {
 	if err != nil {
 		return 2, err
 	}
-	first, err := false, error(nil)
+	first := false
 	if slices.Contains(flaky, index) {
 		if first, err = leaveMark(filepath.Join(c.str("dir", "."), fmt.Sprintf("mark-%d", index))); err != nil {
 			return 1, err

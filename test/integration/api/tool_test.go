@@ -172,7 +172,7 @@ func TestToolRules(t *testing.T) {
 		"maxPollInterval 61m":      {polls(time.Second, 61*time.Minute), "from 100ms to 1h"},
 		"maxPollInterval equal":    {polls(time.Minute, time.Minute), ""},
 		"maxPollInterval below":    {polls(time.Minute, time.Minute-time.Millisecond), "must not be shorter than pollInterval"},
-		"queueDeadline 0s":         {execution(func(e *v1alpha1.Execution) { e.QueueDeadline.Duration = time.Millisecond }), "1s to 8760h"},
+		"queueDeadline 1ms":        {execution(func(e *v1alpha1.Execution) { e.QueueDeadline.Duration = 1e6 }), "1s to 8760h"},
 		"startupDeadline 25h":      {execution(func(e *v1alpha1.Execution) { e.StartupDeadline.Duration = 25 * day }), "1s to 24h"},
 		"deadline 720h":            {deadline(720 * time.Hour), ""},
 		"deadline half a second":   {deadline(5e8), "from 1s to 720h"},

@@ -151,9 +151,14 @@ func Break(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 // Refuse answers in the API server's place.
 func Refuse(w http.ResponseWriter, why *apierrors.StatusError) {
 	status := why.Status()
+	body, err := json.Marshal(status)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(status.Code))
-	_ = json.NewEncoder(w).Encode(status)
+	_, _ = w.Write(body)
 }
 
 // answer notes what a request is answered with.
