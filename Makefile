@@ -50,7 +50,7 @@ test-unit: ## Run the tests that need nothing but Go
 
 .PHONY: fuzz
 fuzz: ## Hand all fuzz targets random input (FUZZTIME=1h: for an hour together; RUN=regex: only these)
-	go run ./test/run --fuzztime '$(or $(FUZZTIME),1m)' --run '$(RUN)' fuzz
+	go run ./test/run --fuzztime '$(or $(FUZZTIME),3m)' --run '$(RUN)' fuzz
 
 .PHONY: test-integration
 test-integration: ## Run the tests against a real API server (no root needed)

@@ -32,7 +32,7 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	filter := flags.String("run", "", "regular expression: only these fuzz targets, integration and end-to-end tests")
-	fuzzTime := flags.Duration("fuzztime", time.Minute, "how long all fuzz targets together are run")
+	fuzzTime := flags.Duration("fuzztime", 3*time.Minute, "how long all fuzz targets together are run")
 	name := flags.String("cluster", "test", "name of the clusters, so that several checkouts can test at once")
 	keep := flags.Bool("keep", false, "leave the clusters running, so that the next run finds them (localcluster down ends one)")
 	flags.Usage = func() {

@@ -28,7 +28,7 @@ type part struct {
 var parts = []part{
 	{"check", "formatting, go vet, generated files, what tests must prove", check},
 	{"unit", "tests that need nothing but Go", unit},
-	{"fuzz", "the fuzz targets, for a minute together", fuzz},
+	{"fuzz", "the fuzz targets, for three minutes together", fuzz},
 	{"integration", "tests on a real API server", integration},
 	{"cluster", "tests of the local cluster itself: two at a time, killed and started again", localCluster},
 	{"e2e", "tests on a real cluster with the chart installed", endToEnd},
