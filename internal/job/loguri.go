@@ -15,6 +15,9 @@ const (
 	logURIPrefix = "mcptasks:///"
 	logURISuffix = "/log"
 	logOffset    = "?offset="
+
+	// maxLogOffset is the largest integer that every reader of JSON can do sums with. No log is that long.
+	maxLogOffset = 1<<53 - 1
 )
 
 // LogURI is the resource of the log of a task, from its beginning or from an offset in bytes.
@@ -35,7 +38,7 @@ func ParseLogURI(uri string) (task string, offset int64, ok bool) {
 	rest, digits, paged := strings.Cut(rest, logOffset)
 	if paged {
 		var err error
-		if offset, err = strconv.ParseInt(digits, 10, 64); err != nil || offset < 0 || digits[0] == '+' {
+		if offset, err = strconv.ParseInt(digits, 10, 64); err != nil || offset < 0 || offset > maxLogOffset || digits[0] == '+' {
 			return "", 0, false
 		}
 	}

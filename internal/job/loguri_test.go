@@ -13,7 +13,8 @@ func TestLogURI(t *testing.T) {
 		"", "mcptasks:///", "mcptasks:////log", "mcptasks:///t-abc", "mcptasks:///t-abc/", "mcptasks:///t-abc/log/",
 		"mcptasks:///t-abc/log/0", "mcptasks:///a/b/log", "mcptasks://t-abc/log", "mcptasks:///t-abc/log?offset=",
 		"mcptasks:///t-abc/log?offset=-1", "mcptasks:///t-abc/log?offset=+1", "mcptasks:///t-abc/log?offset=1e3",
-		"mcptasks:///t-abc/log?offset=9223372036854775808", "mcptasks:///t-abc/log?limit=1", "mcptasks:///t-abc/log#end",
+		"mcptasks:///t-abc/log?offset=9223372036854775808", "mcptasks:///t-abc/log?offset=9223372036854775807",
+		"mcptasks:///t-abc/log?limit=1", "mcptasks:///t-abc/log#end",
 		"file:///t-abc/log", "MCPTASKS:///t-abc/log",
 	} {
 		if task, offset, ok := ParseLogURI(uri); ok {
