@@ -181,7 +181,7 @@ func TestWhatOneAddressIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newLimitedFixture(t, perSecond, 1)
 			f.rejectBad()
-			f.flood(test.flooded, 2)
+			_, _ = f.flood(test.flooded, 2)
 			_, err := f.Authenticate(from(test.asked, agent))
 			if limited := (*auth.LimitedError)(nil); errors.As(err, &limited) != test.same {
 				t.Errorf("got %v", err)

@@ -217,8 +217,8 @@ func TestForeignTaskUnderTheName(t *testing.T) {
 	}
 }
 
-// A create whose answer got lost has recorded the task, and it is found again; one that was never heard of is repeated. What the API
-// server has decided is not.
+// A create whose answer got lost has recorded the task, and it is found again; one that was never heard of is repeated. What the
+// API server has decided is not.
 func TestUnclearCreate_B36(t *testing.T) {
 	busy := apierrors.NewTooManyRequests("slow down", 1)
 	timeout := apierrors.NewTimeoutError("request did not complete within the allotted time", 1)

@@ -143,8 +143,8 @@ func TestJobLog(t *testing.T) {
 	}
 }
 
-// TestJobErrorOutput fails with a reason on stderr and a megabyte on stdout after it: both are in the text, the reason because the
-// cluster keeps the streams apart.
+// TestJobErrorOutput fails with a reason on stderr and a megabyte on stdout after it: both are in the text, the reason because
+// the cluster keeps the streams apart.
 func TestJobErrorOutput(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -167,7 +167,8 @@ func TestJob_B19_TerminationMessages(t *testing.T) {
 	x := newTenant(t)
 	const head, tail = `{"text":"`, `"}`
 	const schema = `{"type":"object","required":["text"],"properties":{"text":{"type":"string"}}}`
-	x.offer(tool("object", "spew", "--channel=/dev/termination-log").properties("bytes integer", "pattern string").fromMessage(schema))
+	x.offer(tool("object", "spew", "--channel=/dev/termination-log").
+		properties("bytes integer", "pattern string").fromMessage(schema))
 	x.offer(tool("text", "spew", "--channel=/dev/termination-log").properties("bytes integer", "pattern string").fromMessage(""))
 	c := x.replicas(1)[0]
 	for _, size := range []int{4095, 4096, 4097, 20000} {
@@ -208,7 +209,8 @@ func TestJobOutputOfAnyKind(t *testing.T) {
 			y := *x
 			y.t = t
 			task := y.wait(c, y.call(c, test.tool, test.arguments))
-			if task.Status != "completed" || task.Result == nil || task.Result.IsError || !strings.Contains(task.Result.Text(), test.want) {
+			if task.Status != "completed" || task.Result == nil || task.Result.IsError ||
+				!strings.Contains(task.Result.Text(), test.want) {
 				t.Errorf("the task is %s (%s), result %.200s", task.Status, task.StatusMessage, fmt.Sprint(task.Result))
 			}
 		})

@@ -34,8 +34,8 @@ func (w *world) suspend(t *v1alpha1.MCPTask, suspended bool) {
 	w.must(admin.Patch(w.ctx, w.newJob(t), client.RawPatch(types.MergePatchType, patch)))
 }
 
-// TestQueue_B38_BackAndForth takes a Job in, sends it back while it runs, and takes it in again, as a queue does. Its time to start
-// is shorter than the time it waits.
+// TestQueue_B38_BackAndForth takes a Job in, sends it back while it runs, and takes it in again, as a queue does. Its time to
+// start is shorter than the time it waits.
 func TestQueue_B38_BackAndForth(t *testing.T) {
 	w := newWorld(t)
 	w.logs.set("done\n", nil)

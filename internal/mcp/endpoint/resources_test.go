@@ -315,7 +315,8 @@ func TestLinksOfOldClients(t *testing.T) {
 	})
 	for version, want := range map[string]string{
 		"2025-11-25": link, "2025-06-18": link,
-		"2025-03-26": `{"text":"The log: mcptasks:///t-1/log","type":"text"}`, "": `{"text":"The log: mcptasks:///t-1/log","type":"text"}`,
+		"2025-03-26": `{"text":"The log: mcptasks:///t-1/log","type":"text"}`,
+		"":           `{"text":"The log: mcptasks:///t-1/log","type":"text"}`,
 	} {
 		got := f.legacy(t, version, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}`)
 		for _, part := range []string{want, `{"type":"text","text":"<1>"}`, `"n":9007199254740993`} {

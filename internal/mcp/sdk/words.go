@@ -12,8 +12,8 @@ import (
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
 
-// inWordsOfTheEra says of a call that lacks a capability what a client of these eras can make of it: it has no request of its own to
-// declare anything in, as the modern revision's words would have it.
+// inWordsOfTheEra says of a call that lacks a capability what a client of these eras can make of it: it has no request of its
+// own to declare anything in, as the modern revision's words would have it.
 func inWordsOfTheEra(err *wire.Error) *wire.Error {
 	if err.Code != wire.CodeMissingCapability {
 		return err

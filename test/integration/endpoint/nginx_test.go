@@ -17,11 +17,12 @@ import (
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
 
-// nginxSilence is how long nginx lets an upstream be silent before it gives up on it. Its default is a minute; this is shorter, and
-// still longer than the pause between two keep-alives.
+// nginxSilence is how long nginx lets an upstream be silent before it gives up on it. Its default is a minute; this is shorter,
+// and still longer than the pause between two keep-alives.
 const nginxSilence = 20 * time.Second
 
-// nginx is the path of the program: that of the machine, or of Debian's package, which is unpacked for the test and not installed.
+// nginx is the path of the program: that of the machine, or of Debian's package, which is unpacked for the test and not
+// installed.
 func nginx(t *testing.T) string {
 	t.Helper()
 	if path, err := exec.LookPath("nginx"); err == nil {

@@ -29,8 +29,8 @@ func renewals(through *setup.Proxy) int {
 	}))
 }
 
-// While nothing happens, nothing is written but the lease, and no task is looked at; and what happens to one task costs the writes
-// that it takes.
+// While nothing happens, nothing is written but the lease, and no task is looked at; and what happens to one task costs the
+// writes that it takes.
 func TestIdleClusterIsNotWrittenTo_B31(t *testing.T) {
 	const finished, running, quiet = 5, 40, 10
 	w := newWorld(t)
@@ -71,7 +71,8 @@ func TestIdleClusterIsNotWrittenTo_B31(t *testing.T) {
 	// The lease tells the time: while it is renewed so often, nothing else is written.
 	still := func() {
 		t.Helper()
-		written, served, passes := len(changes(ofController)), len(changes(ofEndpoint)), leader.Metric("controller_runtime_reconcile_total")
+		written, served := len(changes(ofController)), len(changes(ofEndpoint))
+		passes := leader.Metric("controller_runtime_reconcile_total")
 		until := renewals(ofController) + quiet
 		w.eventually("time passes", func() bool { return renewals(ofController) >= until })
 		for _, r := range slices.Concat(changes(ofController)[written:], changes(ofEndpoint)[served:]) {
@@ -158,7 +159,8 @@ func (w *world) litter(kind string, n, padding int) {
 	turns := make(chan struct{}, 16)
 	for i := range n {
 		meta := metav1.ObjectMeta{
-			Namespace: w.namespace, Name: fmt.Sprintf("other-%d", i), Annotations: map[string]string{"padding": strings.Repeat("x", padding)},
+			Namespace: w.namespace, Name: fmt.Sprintf("other-%d", i),
+			Annotations: map[string]string{"padding": strings.Repeat("x", padding)},
 		}
 		var object client.Object = &corev1.Secret{ObjectMeta: meta}
 		if kind == "Pod" {

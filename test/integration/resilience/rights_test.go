@@ -19,8 +19,8 @@ import (
 	"github.com/mcptasks/mcptasks/test/integration/setup"
 )
 
-// A right that the controller lacks is named in its log, by its readiness, and by the tasks that need it. These do not claim what is
-// not so, and go on when the right is given.
+// A right that the controller lacks is named in its log, by its readiness, and by the tasks that need it. These do not claim
+// what is not so, and go on when the right is given.
 func TestMissingRight_B42(t *testing.T) {
 	for _, test := range []struct {
 		right string

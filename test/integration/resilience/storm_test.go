@@ -237,8 +237,8 @@ func (s *storm) someClient() *mcpclient.Client {
 	return s.client(s.replicas[rand.IntN(len(s.replicas))])
 }
 
-// through makes one call, with a key of its own, and follows its task to the end. What fails is tried again, at any endpoint; every
-// third call is repeated although it has been answered, and every seventh task is cancelled.
+// through makes one call, with a key of its own, and follows its task to the end. What fails is tried again, at any endpoint;
+// every third call is repeated although it has been answered, and every seventh task is cancelled.
 func (s *storm) through(number int) {
 	ctx, cancel := context.WithTimeout(s.Context(), 5*setup.Patience)
 	defer cancel()

@@ -130,8 +130,8 @@ func (w *world) ready(tool *v1alpha1.MCPTool) {
 	w.must(cluster.Status().Patch(w.Context(), tool, client.MergeFrom(before)))
 }
 
-// breakable are the components of the cluster, for a test that stops some of them. An API server that has just started does not know
-// what anybody may do; so programs may find for a moment that they lack rights.
+// breakable are the components of the cluster, for a test that stops some of them. An API server that has just started does not
+// know what anybody may do; so programs may find for a moment that they lack rights.
 func (w *world) breakable() *setup.Components {
 	w.Helper()
 	w.start = program.StartWithout
@@ -255,7 +255,8 @@ func (w *world) wantOnce(n *node, t *v1alpha1.MCPTask) {
 	w.Helper()
 	result := fmt.Sprintf(`"text":%q`, printed(t.Name, 1))
 	if t.Status.State != v1alpha1.StateCompleted || !strings.Contains(t.Status.Result, result) {
-		w.Errorf("task %s is %s (%s: %s) with the result %s", t.Name, t.Status.State, t.Status.Reason, t.Status.Message, t.Status.Result)
+		s := t.Status
+		w.Errorf("task %s is %s (%s: %s) with the result %s", t.Name, s.State, s.Reason, s.Message, s.Result)
 	}
 	if times := n.executions(t.Name); times != 1 {
 		w.Errorf("the container of task %s was started %d times", t.Name, times)
