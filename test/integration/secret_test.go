@@ -170,8 +170,9 @@ func TestSecretArguments_B28_B42_MayNotBeDeleted(t *testing.T) {
 // A task whose Secret was never stored, because the endpoint ended in between, ends in words and without a Job.
 func TestSecretArguments_B28_NeverStored(t *testing.T) {
 	w := newWorld(t)
-	w.controller()
-	call := w.secretCall(w.tool(takesPassword, startsWithin(5*time.Second)))
+	pass := w.timedController()
+	call := w.secretCall(w.tool(takesPassword, startsWithin(10*time.Minute)))
+	pass(time.Hour)
 	failed := w.awaitState(call, v1alpha1.StateFailed)
 	if failed.Status.Reason != v1alpha1.ReasonCannotStart || !strings.Contains(failed.Status.Message, "never stored") {
 		t.Errorf("%s: %s", failed.Status.Reason, failed.Status.Message)

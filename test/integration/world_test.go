@@ -120,6 +120,29 @@ func (w *world) controller(changes ...func(*setup)) (stop func()) {
 	return stop
 }
 
+// timedController runs a controller, and another one in its place for which so much more time has passed. Deadlines can be long
+// then, so that nothing here has to be quick, and yet they pass.
+func (w *world) timedController() (pass func(time.Duration)) {
+	w.Helper()
+	ahead := time.Duration(0)
+	run := func() (stop func()) {
+		return w.controller(func(s *setup) { s.options.Clock = aheadClock(ahead) })
+	}
+	stop := run()
+	return func(d time.Duration) {
+		w.Helper()
+		stop()
+		ahead += d
+		stop = run()
+	}
+}
+
+// aheadClock is the real clock, set ahead.
+type aheadClock time.Duration
+
+func (c aheadClock) Now() time.Time                  { return time.Now().Add(time.Duration(c)) }
+func (c aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
 // watch begins a watch with the present state. The API server waits three seconds for its own cache to have that; on a busy
 // machine it may have to be asked again.
 func (w *world) watch(ctx context.Context, list client.ObjectList, opts ...client.ListOption) watch.Interface {
