@@ -20,7 +20,7 @@ func (s inSession) RoundTrip(r *http.Request) (*http.Response, error) {
 // Neither requests nor streams leave anything behind in a replica.
 func TestReplica_A06_NothingIsLeftBehind(t *testing.T) {
 	const requests, listeners, spare = 5000, 200, 20
-	r := startReplica(t, "--caller-rate=0")
+	r := startReplica(t, "--caller-rate=0", "--caller-streams=0")
 	tool(t, "leaves-nothing")
 	c := r.client(t, tenant, agent)
 	connections := &http.Transport{MaxIdleConnsPerHost: listeners}

@@ -146,7 +146,7 @@ func endings(t *testing.T, listener *mcpclient.Listener, fence, mark string) (n 
 func TestListenThroughTrouble_A24(t *testing.T) {
 	const listeners = 200
 	trouble := newProxy(t)
-	a, b := startReplica(t), startReplicaWith(t, trouble.Kubeconfig)
+	a, b := startReplica(t), startReplicaWith(t, trouble.Kubeconfig, "--caller-streams=0")
 	tool(t, "troubled")
 	first, second := a.client(t, tenant, agent), b.client(t, tenant, agent)
 	awaitTool(t, first, "troubled")

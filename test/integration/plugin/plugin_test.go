@@ -101,7 +101,7 @@ func create(t *testing.T, name string) *v1alpha1.MCPTask {
 }
 
 func TestAfterwards(t *testing.T) {
-	expect(t, true, "No tasks in namespace "+namespace+".", "get", "-n", namespace)
+	expect(t, true, "No tasks in namespace default.", "get", "-n", "default")
 	task := create(t, "t-done")
 	expect(t, false, "no result yet: the task is working", "result", "t-done", "-n", namespace)
 
