@@ -225,7 +225,7 @@ func integration(ctx context.Context, s *session) error {
 	}
 	environment = append(environment, integrationKubeconfig+"="+kubeconfig, integrationCluster+"="+cluster.Name)
 	// The packages share one API server: one at a time. What a cluster did earlier is no result for this one: -count=1.
-	return s.goTest(ctx, ".", environment, "-count", "1", "-p", "1", "-timeout", "20m", "-run", s.filter, "./test/integration/...")
+	return s.goTest(ctx, ".", environment, "-count", "1", "-p", "1", "-timeout", "40m", "-run", s.filter, "./test/integration/...")
 }
 
 func localCluster(ctx context.Context, s *session) error {
