@@ -10,8 +10,6 @@ import (
 	"time"
 )
 
-// maxOutput is how much of a test's output is kept, in bytes, from its end.
-const maxOutput = 32 << 10
 
 // event is one line of go test -json (see "go doc test2json").
 type event struct {
@@ -38,11 +36,14 @@ type tests struct {
 
 // pkg is a package whose tests run.
 type pkg struct {
-	output string
+	output excerpt
 	tests  map[string]*test
 }
 
-type test struct{ action, output string }
+type test struct {
+	action string
+	output excerpt
+}
 
 func newTests(r *report) *tests {
 	return &tests{report: r, packages: map[string]*pkg{}, builds: map[string]string{}}
@@ -67,7 +68,7 @@ func (t *tests) take(e event) {
 	if e.Test == "" {
 		switch e.Action {
 		case "output":
-			p.output = keep(p.output + e.Output)
+			p.output.add(e.Output)
 		case "pass", "fail", "skip":
 			t.end(e, p)
 		}
@@ -80,7 +81,7 @@ func (t *tests) take(e event) {
 	}
 	switch e.Action {
 	case "output":
-		one.output = keep(one.output + e.Output)
+		one.output.add(e.Output)
 	case "pass", "fail", "skip":
 		one.action = e.Action
 	}
@@ -99,21 +100,21 @@ func (t *tests) end(e event, p *pkg) {
 			// Only the innermost of those that were still running says why.
 			if !children {
 				failed++
-				t.report.fail(name+" "+testName, "did not finish\n"+p.said(testName)+words(p.output))
+				t.report.fail(name+" "+testName, "did not finish\n"+p.said(testName)+words(p.output.String()))
 			}
 		case one.action == "fail" && !childFailed:
 			failed++
 			t.report.fail(name+" "+testName, p.said(testName))
 		case children:
 		case one.action == "skip":
-			t.report.skip(name+" "+testName, words(one.output))
+			t.report.skip(name+" "+testName, words(one.output.String()))
 		default:
 			passed++
 		}
 	}
 	if e.Action == "fail" && failed == 0 {
 		failed++
-		t.report.fail(name, strings.TrimSpace(t.builds[e.FailedBuild]+words(p.output)))
+		t.report.fail(name, strings.TrimSpace(t.builds[e.FailedBuild]+words(p.output.String())))
 	}
 	t.failed += failed
 	t.report.add(tally{passed: passed})
@@ -139,7 +140,7 @@ func (p *pkg) said(name string) string {
 	var all strings.Builder
 	for {
 		if one := p.tests[name]; one != nil {
-			if said := words(one.output); said != "" {
+			if said := words(one.output.String()); said != "" {
 				all.WriteString(said + "\n")
 			}
 		}
@@ -177,13 +178,6 @@ func (t *tests) waitingFor() string {
 
 func short(importPath string) string {
 	return strings.TrimPrefix(importPath, "github.com/mcptasks/mcptasks/")
-}
-
-func keep(output string) string {
-	if cut := len(output) - maxOutput; cut > 0 {
-		return "[...]" + output[cut:]
-	}
-	return output
 }
 
 // words drops go test's own framing from a test's output.
