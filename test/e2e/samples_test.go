@@ -21,9 +21,9 @@ func TestTool_EncodeVideo(t *testing.T) {
 			-f lavfi -i sine=duration=3 -c:v mpeg4 -q:v 2 -c:a pcm_s16le /media/film.avi
 		echo "This is not a film." >/media/text.mp4`).volume("media", "/media"))
 	x.offer(tool("look", "").shell(images.FFmpeg, `
+		ls -A /media
 		ffprobe -v error -count_frames -show_entries stream=codec_name,nb_read_frames:format=format_name -of json \
-			"/media/$MCP_ARG_FILE" | tr -d '\n'
-		ls -A /media >&2`).properties("file! string").volume("media", "/media"))
+			"/media/$MCP_ARG_FILE" | tr -d '\n'`).properties("file! string").volume("media", "/media"))
 	c := x.replicas(1)[0]
 	x.result(c, "film", nil)
 
@@ -63,14 +63,14 @@ func TestTool_EncodeVideo(t *testing.T) {
 			}
 		}
 		text := x.result(c, "look", map[string]any{"file": want.File})
-		line, rest, _ := strings.Cut(text, "}}")
-		x.must(json.Unmarshal([]byte(line+"}}"), &seen))
+		files, found, _ := strings.Cut(text, "{")
+		x.must(json.Unmarshal([]byte("{"+found), &seen))
 		if len(seen.Streams) != 2 || seen.Streams[0].Codec != want.videoCodec || seen.Streams[0].Frames != "75" ||
 			seen.Streams[1].Codec != "aac" || !strings.Contains(seen.Format.Name, want.container) {
 			t.Errorf("%s is %s, want 75 frames of %s, and sound", want.File, text, want.videoCodec)
 		}
-		if strings.Contains(rest, ".part") {
-			t.Errorf("something unfinished is left: %s", rest)
+		if strings.Contains(files, ".part") {
+			t.Errorf("something unfinished is left: %s", files)
 		}
 		if small.Bytes == 0 {
 			small = got
