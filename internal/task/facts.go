@@ -17,8 +17,8 @@ type facts struct {
 	Observation
 	// main is the name of the container whose exit ends the task.
 	main string
-	// attempts are the Job's pods, oldest first.
-	attempts []attempt
+	// attempts are the Job's pods, oldest first; of a Job with one pod at a time, without doubles.
+	attempts []*attempt
 	// last is the attempt that counts: one that succeeded, else the newest. nil: the Job has no pod.
 	last *attempt
 	// startedAt is when the main container first began to run, on the record or in a pod; zero: not yet.
@@ -64,11 +64,13 @@ func look(o Observation) *facts {
 	for i := range o.Pods {
 		f.attempts = append(f.attempts, f.readPod(&o.Pods[i]))
 	}
-	slices.SortFunc(f.attempts, func(a, b attempt) int {
+	slices.SortFunc(f.attempts, func(a, b *attempt) int {
 		return cmp.Or(a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
-	for i := range f.attempts {
-		a := &f.attempts[i]
+	if !f.isSeveral() {
+		f.attempts = withoutDoubles(f.attempts)
+	}
+	for _, a := range f.attempts {
 		if at := a.startedAt(); f.startedAt.IsZero() && !at.IsZero() {
 			f.startedAt = at
 		}
@@ -93,8 +95,8 @@ func mainContainer(o Observation) string {
 	return o.Task.Spec.Result.Container
 }
 
-func (f *facts) readPod(pod *corev1.Pod) attempt {
-	a := attempt{pod: pod, status: statusOf(pod.Status.ContainerStatuses, f.main)}
+func (f *facts) readPod(pod *corev1.Pod) *attempt {
+	a := &attempt{pod: pod, status: statusOf(pod.Status.ContainerStatuses, f.main)}
 	a.readStop()
 	if a.stopCause == podDeleted && f.Job != nil && f.Job.Spec.Suspend != nil && *f.Job.Spec.Suspend {
 		a.stopCause = "its Job was suspended"
@@ -256,8 +258,8 @@ func (f *facts) mayRetry() bool {
 // may be gone.
 func (f *facts) failures() int32 {
 	var failed int32
-	for i := range f.attempts {
-		if a := &f.attempts[i]; a.over() && !a.succeeded() &&
+	for _, a := range f.attempts {
+		if a.over() && !a.succeeded() &&
 			failureAction(f.Job.Spec.PodFailurePolicy, a.pod) != batchv1.PodFailurePolicyActionIgnore {
 			failed++
 		}

@@ -65,7 +65,7 @@ func (f *facts) suspended() bool {
 // queued: the Job is suspended, and there is no pod whose end has to be waited for.
 func (f *facts) queued() bool {
 	if f.several != nil {
-		return f.suspended() && !slices.ContainsFunc(f.attempts, func(a attempt) bool { return !a.over() })
+		return f.suspended() && !slices.ContainsFunc(f.attempts, func(a *attempt) bool { return !a.over() })
 	}
 	return f.suspended() && (f.last == nil || f.awaitsRetry())
 }

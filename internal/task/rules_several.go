@@ -175,8 +175,7 @@ var severalRunRules = []Rule{{
 // none.
 func (f *facts) severalUntilLost() time.Duration {
 	var wait time.Duration
-	for i := range f.attempts {
-		a := &f.attempts[i]
+	for _, a := range f.attempts {
 		if !a.deleting() || a.over() {
 			continue
 		}

@@ -199,6 +199,11 @@ var severalSituations = []situation{
 		newScene().job().indexed(2, 2).fresh().jobOver(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded, 50).
 			index(0, 2, runs(5), exits(0, 39)).index(1, 2, podFailed("Evicted", "")),
 		"several-disrupted", failed, v1alpha1.ReasonDisrupted, "Index 1 was stopped before it was done: its node ran out", ""},
+	{"B36: an index had two pods at once; one was stopped, the other failed",
+		newScene().job().indexed(2, 2).fresh().jobOver(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded, 50).
+			index(0, 2, runs(5), exits(0, 39)).index(1, 2, runs(5), exits(3, 49)).
+			index(1, 20, runs(25), deleted(30), exits(143, 31)).logs("no"),
+		"several-failed", completed, v1alpha1.ReasonToolError, "", ""},
 	{"an init container of an index failed",
 		newScene().job().indexed(2, 2).fresh().jobOver(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded, 50).
 			index(1, 2, onNode, initFails(7), podFailed("", "")),

@@ -272,8 +272,8 @@ func (f *facts) attemptsSoFar() int32 {
 // ignored is how many of the attempts that are still there failed without being counted.
 func (f *facts) ignored() int32 {
 	var n int32
-	for i := range f.attempts {
-		if a := &f.attempts[i]; a.over() && !a.succeeded() &&
+	for _, a := range f.attempts {
+		if a.over() && !a.succeeded() &&
 			failureAction(f.Job.Spec.PodFailurePolicy, a.pod) == batchv1.PodFailurePolicyActionIgnore {
 			n++
 		}

@@ -37,7 +37,7 @@ type several struct {
 // part is one completion index, or one pod of a Job without indexes.
 type part struct {
 	number   int
-	attempts []*attempt
+	attempts []*attempt // without doubles
 	// last is the attempt that counts: one that succeeded, else the newest. nil: no pod is left, or there never was one.
 	last *attempt
 	// succeeded: it is done; givenUp: it failed for good, by the Job controller's word.
@@ -99,10 +99,16 @@ func (f *facts) indexes(total int) []*part {
 	for i := range parts {
 		parts[i] = &part{number: i}
 	}
-	for i := range f.attempts {
-		n, err := strconv.Atoi(f.attempts[i].pod.Labels[batchv1.JobCompletionIndexAnnotation])
+	attempts := make([][]*attempt, total)
+	for _, a := range f.attempts {
+		n, err := strconv.Atoi(a.pod.Labels[batchv1.JobCompletionIndexAnnotation])
 		if err == nil && n >= 0 && n < total {
-			parts[n].add(&f.attempts[i])
+			attempts[n] = append(attempts[n], a)
+		}
+	}
+	for n, p := range parts {
+		for _, a := range withoutDoubles(attempts[n]) {
+			p.add(a)
 		}
 	}
 	for n := range ranges(f.Job.Status.CompletedIndexes, total) {
@@ -118,10 +124,7 @@ func (f *facts) indexes(total int) []*part {
 
 // podsAsParts are the parts of a Job without indexes: its pods, in the order in which they ended.
 func (f *facts) podsAsParts() []*part {
-	pods := make([]*attempt, len(f.attempts))
-	for i := range f.attempts {
-		pods[i] = &f.attempts[i]
-	}
+	pods := slices.Clone(f.attempts)
 	slices.SortStableFunc(pods, func(a, b *attempt) int {
 		if a.endedAt.IsZero() || b.endedAt.IsZero() {
 			return -a.endedAt.Compare(b.endedAt) // those that have not ended come last

@@ -48,7 +48,7 @@ func (f *facts) severalEnded() bool {
 // nothingLeft: all pods are over, or lost with their nodes, and have been for a while.
 func (f *facts) nothingLeft() bool {
 	return !f.Now.Before(f.endBy()) &&
-		!slices.ContainsFunc(f.attempts, func(a attempt) bool { return !podOver(a.pod) && !a.lost(f.Now) })
+		!slices.ContainsFunc(f.attempts, func(a *attempt) bool { return !podOver(a.pod) && !a.lost(f.Now) })
 }
 
 // endBy is when a Job that has succeeded or failed has to be so at the latest, if none of its pods goes on.
@@ -65,16 +65,16 @@ func (f *facts) severalUnseen() bool {
 			seen++
 		}
 	}
-	behind := slices.ContainsFunc(f.attempts, func(a attempt) bool { return !podOver(a.pod) && !a.lost(f.Now) })
-	failures := slices.ContainsFunc(f.attempts, func(a attempt) bool { return a.pod.Status.Phase == corev1.PodFailed })
+	behind := slices.ContainsFunc(f.attempts, func(a *attempt) bool { return !podOver(a.pod) && !a.lost(f.Now) })
+	failures := slices.ContainsFunc(f.attempts, func(a *attempt) bool { return a.pod.Status.Phase == corev1.PodFailed })
 	return behind || !f.severalEnded() || seen < s.succeeded || f.broken != "" && !failures
 }
 
 // severalLost is a pod on a node that does not answer, once nothing else of the Job has happened, or can, for a while.
 func (f *facts) severalLost() *attempt {
 	var lost *attempt
-	for i := range f.attempts {
-		switch a := &f.attempts[i]; {
+	for _, a := range f.attempts {
+		switch {
 		case a.lost(f.Now):
 			lost = a
 		case !a.over():

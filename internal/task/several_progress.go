@@ -13,7 +13,7 @@ const progressEvery = 10 * time.Second
 
 // anyRunning reports whether an attempt runs that nothing has told to stop.
 func (f *facts) anyRunning() bool {
-	return slices.ContainsFunc(f.attempts, func(a attempt) bool { return a.running() && !a.deleting() })
+	return slices.ContainsFunc(f.attempts, func(a *attempt) bool { return a.running() && !a.deleting() })
 }
 
 // waits: the pod is there and its main container does not run yet.
@@ -42,8 +42,7 @@ func (f *facts) severalWaiting() *waiting {
 		return nil
 	}
 	var first *waiting
-	for i := range f.attempts {
-		a := &f.attempts[i]
+	for _, a := range f.attempts {
 		if !a.waits() {
 			if !a.over() {
 				return nil // It is being stopped.
@@ -66,8 +65,7 @@ func (f *facts) held() (text string, after time.Duration, ask *Verdict) {
 	live, waits, stopping := 0, 0, 0
 	var first *waiting
 	cause := ""
-	for i := range f.attempts {
-		a := &f.attempts[i]
+	for _, a := range f.attempts {
 		switch {
 		case a.over():
 			continue

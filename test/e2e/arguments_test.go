@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/mcptasks/mcptasks/api/v1alpha1"
+	"github.com/mcptasks/mcptasks/test/images"
 	"github.com/mcptasks/mcptasks/test/mcpclient"
 )
 
@@ -147,5 +149,22 @@ func TestTool_BindingsSetTypedFields(t *testing.T) {
 	x.create(unbound.in(x.namespace))
 	if ready := x.checked("unbound"); ready.Reason != v1alpha1.ToolReasonInvalidBinding {
 		t.Errorf("%s: %s", ready.Reason, ready.Message)
+	}
+}
+
+// TestTool_TaskNameArrives is what the guide advises for work that takes a lock under the name of its task.
+func TestTool_TaskNameArrives(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t)
+	x.needs(images.Busybox)
+	x.offer(tool("name", "").shell(images.Busybox, `printf %s "$TASK"`).main(func(c *corev1.Container) {
+		c.Env = append(c.Env, corev1.EnvVar{Name: "TASK", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['mcptasks.dev/task']"},
+		}})
+	}))
+	c := x.replicas(1)[0]
+	id := x.call(c, "name", nil)
+	if text := x.wait(c, id).Result.Text(); text != id {
+		t.Errorf("the container of %s found the name %q", id, text)
 	}
 }

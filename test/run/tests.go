@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-
 // event is one line of go test -json (see "go doc test2json").
 type event struct {
 	Action     string

@@ -40,8 +40,8 @@ type node struct {
 	work func(task string, stop <-chan struct{})
 
 	mu sync.Mutex
-	// marks are how often a container was started, by task.
-	marks map[string]int
+	// marks are the containers that were started, by task: when the pod of each was created, in whole seconds.
+	marks map[string][]time.Time
 	logs  map[string]string
 	pods  map[types.UID]*container
 	busy  sync.WaitGroup
@@ -70,7 +70,7 @@ func startNode(t *testing.T, namespace string, work func(task string, stop <-cha
 	t.Helper()
 	n := &node{
 		t: t, name: namespace, namespace: namespace, work: work,
-		marks: map[string]int{}, logs: map[string]string{}, pods: map[types.UID]*container{},
+		marks: map[string][]time.Time{}, logs: map[string]string{}, pods: map[types.UID]*container{},
 	}
 	kubelet := httptest.NewTLSServer(http.HandlerFunc(n.serveLogs))
 	t.Cleanup(kubelet.Close)
@@ -89,7 +89,17 @@ func startNode(t *testing.T, namespace string, work func(task string, stop <-cha
 func (n *node) executions(task string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.marks[task]
+	return len(n.marks[task])
+}
+
+// hasPrinted reports whether a container of the task printed the text.
+func (n *node) hasPrinted(task, text string) bool {
+	for i := range n.executions(task) {
+		if text == printed(task, i+1) {
+			return true
+		}
+	}
+	return false
 }
 
 // join makes the node known, with the address of its kubelet.
@@ -217,8 +227,8 @@ func (n *node) remove(ctx context.Context, pod *corev1.Pod, c *container) {
 func (n *node) mark(pod *corev1.Pod, task string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.marks[task]++
-	n.logs[pod.Name] = printed(task, n.marks[task])
+	n.marks[task] = append(n.marks[task], pod.CreationTimestamp.Time)
+	n.logs[pod.Name] = printed(task, len(n.marks[task]))
 }
 
 // printed is what the container of a task prints.

@@ -5,7 +5,9 @@ package setup
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/mcptasks/mcptasks/test/env"
 )
@@ -18,7 +20,14 @@ const LocalCluster = "MCPTASKS_INTEGRATION_CLUSTER"
 type Components struct {
 	t       *testing.T
 	cluster *env.Cluster
-	stopped map[string]bool
+	outages []Outage
+}
+
+// Outage is a time in which a component was not there.
+type Outage struct {
+	Component string
+	// Began is when it was about to be killed, and Over when it was ready again; zero: it is not.
+	Began, Over time.Time
 }
 
 // NewComponents skips the test where the cluster is not a local one.
@@ -32,7 +41,7 @@ func NewComponents(t *testing.T) *Components {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Components{t: t, cluster: e.ControlPlane(name), stopped: map[string]bool{}}
+	c := &Components{t: t, cluster: e.ControlPlane(name)}
 	t.Cleanup(c.startAll)
 	return c
 }
@@ -40,7 +49,7 @@ func NewComponents(t *testing.T) *Components {
 // Stop kills a component and keeps it down.
 func (c *Components) Stop(name string) {
 	c.t.Helper()
-	c.stopped[name] = true
+	c.outages = append(c.outages, Outage{Component: name, Began: time.Now()})
 	if err := c.cluster.StopComponent(c.t.Context(), name); err != nil {
 		c.t.Fatal(err)
 	}
@@ -49,10 +58,9 @@ func (c *Components) Stop(name string) {
 // Start starts what was stopped, and waits until it is ready.
 func (c *Components) Start(name string) {
 	c.t.Helper()
-	if err := c.cluster.StartComponent(c.t.Context(), name); err != nil {
+	if err := c.start(c.t.Context(), name); err != nil {
 		c.t.Fatal(err)
 	}
-	delete(c.stopped, name)
 }
 
 // Restart kills a component, starts it again, and waits until it is ready.
@@ -62,13 +70,29 @@ func (c *Components) Restart(name string) {
 	c.Start(name)
 }
 
+// Outages are those that there were so far.
+func (c *Components) Outages() []Outage { return slices.Clone(c.outages) }
+
+func (c *Components) start(ctx context.Context, name string) error {
+	if err := c.cluster.StartComponent(ctx, name); err != nil {
+		return err
+	}
+	for i := range c.outages {
+		if o := &c.outages[i]; o.Component == name && o.Over.IsZero() {
+			o.Over = time.Now()
+		}
+	}
+	return nil
+}
+
 func (c *Components) startAll() {
 	// etcd goes before what needs it.
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager"} {
-		if !c.stopped[name] {
+		down := func(o Outage) bool { return o.Component == name && o.Over.IsZero() }
+		if !slices.ContainsFunc(c.outages, down) {
 			continue
 		}
-		if err := c.cluster.StartComponent(context.Background(), name); err != nil {
+		if err := c.start(context.Background(), name); err != nil {
 			c.t.Error(err)
 		}
 	}
