@@ -17,6 +17,8 @@ type tools struct{}
 
 var errNeedsLinux = errors.New("a full cluster needs Linux: use --control-plane for one without nodes")
 
+func checkRoom() error { return nil }
+
 func prepareMachine(context.Context, *console.Printer) (tools, error) { return tools{}, errNeedsLinux }
 
 func usedNetworks() ([]netip.Prefix, error) { return nil, errNeedsLinux }

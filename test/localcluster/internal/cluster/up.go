@@ -74,6 +74,9 @@ func Up(ctx context.Context, l Layout, opts Options, b *build.Builder, out *cons
 	if err := c.endEarlier(exists); err != nil {
 		return nil, err
 	}
+	if err := checkRoom(); err != nil {
+		return nil, err
+	}
 	if err := c.chooseNetwork(exists); err != nil {
 		return nil, err
 	}
