@@ -284,7 +284,7 @@ func (w *world) wantNoMore(n *node, t *v1alpha1.MCPTask) {
 			w.Errorf("the container of task %s was started %d times", t.Name, len(created))
 			return
 		}
-		w.Logf("the creation of the first pod of task %s was under way when the control plane went away; it has %d", t.Name, len(created))
+		w.Logf("a pod of task %s was being created when the control plane went away; it has %d", t.Name, len(created))
 	}
 }
 
