@@ -6,11 +6,9 @@ import (
 	"errors"
 	"strings"
 	"unicode/utf8"
-
-	kjson "sigs.k8s.io/json"
 )
 
-// Request is one JSON-RPC request or notification, parsed once. Raw values are the sender's bytes.
+// Request is one JSON-RPC request or notification, parsed once. Raw values are the sender's bytes: parts of the body.
 type Request struct {
 	// ID is the request's id as it was sent, a JSON string or integer; nil for a notification. It goes back byte for byte, so
 	// that no integer changes its value on the way.
@@ -23,15 +21,14 @@ type Request struct {
 
 // Params are the members of params that any method of this endpoint reads, each nil where it is absent. Methods check the types.
 type Params struct {
-	Meta           json.RawMessage `json:"_meta"`
-	Name           json.RawMessage `json:"name"`
-	URI            json.RawMessage `json:"uri"`
-	Arguments      json.RawMessage `json:"arguments"`
-	Cursor         json.RawMessage `json:"cursor"`
-	TaskID         json.RawMessage `json:"taskId"`
-	InputResponses json.RawMessage `json:"inputResponses"`
-	RequestState   json.RawMessage `json:"requestState"`
-	Notifications  json.RawMessage `json:"notifications"`
+	Meta, Name, URI, Arguments, Cursor, TaskID, InputResponses, RequestState, Notifications json.RawMessage
+}
+
+func (p *Params) read(object []byte) error {
+	return readMembers(object,
+		member{"_meta", &p.Meta}, member{"name", &p.Name}, member{"uri", &p.URI}, member{"arguments", &p.Arguments},
+		member{"cursor", &p.Cursor}, member{"taskId", &p.TaskID}, member{"inputResponses", &p.InputResponses},
+		member{"requestState", &p.RequestState}, member{"notifications", &p.Notifications})
 }
 
 // IsNotification reports whether nobody waits for an answer.
@@ -42,46 +39,43 @@ func (r *Request) IsNotification() bool { return r.ID == nil }
 //
 // Member names are matched case-sensitively and a member that is given twice is refused: what we check is what we run.
 func Parse(body []byte) (*Request, *Error) {
-	var envelope struct {
-		Version json.RawMessage `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Method  json.RawMessage `json:"method"`
-		Params  json.RawMessage `json:"params"`
-	}
-	err := decode(body, &envelope)
 	switch {
-	case !utf8.Valid(body) || errors.Is(err, errSyntax):
+	case !utf8.Valid(body) || !json.Valid(body):
 		return nil, &Error{Code: CodeParseError, Message: "Parse error: the body is not JSON in UTF-8"}
 	case kindOf(body) != kindObject:
 		return nil, InvalidRequest("The body must be one JSON-RPC request object; batches are not supported")
-	case err != nil:
+	}
+	var version, id, method, params json.RawMessage
+	err := readMembers(body,
+		member{"jsonrpc", &version}, member{"id", &id}, member{"method", &method}, member{"params", &params})
+	if err != nil {
 		return nil, InvalidRequest("The request %s", err)
 	}
-	if envelope.ID != nil && !validID(envelope.ID) {
+	if id != nil && !validID(id) {
 		return nil, InvalidRequest("The request's id must be a string or an integer")
 	}
-	request := &Request{ID: envelope.ID}
-	if string(envelope.Version) != `"2.0"` {
+	request := &Request{ID: id}
+	if string(version) != `"2.0"` {
 		return request, InvalidRequest(`The request must have "jsonrpc": "2.0"`)
 	}
-	if !decodeString(envelope.Method, &request.Method) {
+	if !decodeString(method, &request.Method) {
 		return request, InvalidRequest("The request must have a method, which is a string")
 	}
 	if request.IsNotification() && !strings.HasPrefix(request.Method, notificationSpace) {
 		return request, InvalidRequest("The request has no id")
 	}
-	if envelope.Params != nil {
-		if kindOf(envelope.Params) != kindObject {
+	if params != nil {
+		if kindOf(params) != kindObject {
 			return request, InvalidParams("params must be an object")
 		}
-		if err := decode(envelope.Params, &request.Params); err != nil {
+		if err := request.Params.read(params); err != nil {
 			return request, InvalidParams("params %s", err)
 		}
 	}
 	return request, nil
 }
 
-// String reads a parameter that must be a string. ok is false where it is absent or of another type.
+// String reads a parameter of a request that must be a string. ok is false where it is absent or of another type.
 func String(raw json.RawMessage) (value string, ok bool) {
 	ok = decodeString(raw, &value)
 	return value, ok
@@ -107,32 +101,23 @@ func kindOf(raw []byte) kind {
 	return kind(raw[0])
 }
 
-// What decode finds wrong. The texts continue a sentence whose subject is the value.
+// What readMembers finds wrong. The texts continue a sentence whose subject is the value.
 var (
 	errSyntax    = errors.New("is not JSON")
 	errType      = errors.New("is malformed")
 	errDuplicate = errors.New("has a member twice")
 )
 
-// decode fills target from JSON with case-sensitive names and without duplicates. Its errors show neither Go types nor what was
-// sent.
-func decode(raw []byte, target any) error {
-	duplicates, err := kjson.UnmarshalStrict(raw, target, kjson.DisallowDuplicateFields)
-	if isSyntax, _ := kjson.SyntaxErrorOffset(err); isSyntax {
-		return errSyntax
-	}
-	switch {
-	case err != nil:
-		return errType
-	case len(duplicates) > 0:
-		return errDuplicate
-	default:
-		return nil
-	}
-}
-
+// decodeString reads a value of a request. One without escapes is itself.
 func decodeString(raw json.RawMessage, target *string) bool {
-	return kindOf(raw) == kindString && json.Unmarshal(raw, target) == nil
+	if kindOf(raw) != kindString {
+		return false
+	}
+	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		*target = string(raw[1 : len(raw)-1])
+		return true
+	}
+	return json.Unmarshal(raw, target) == nil
 }
 
 // validID accepts what RequestId allows: a string or an integer (0 and "" included), never null.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	kjson "sigs.k8s.io/json"
+
 	"github.com/mcptasks/mcptasks/internal/headerparam"
 )
 
@@ -99,6 +101,38 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		checkReply(t, reply, request.ID)
+	})
+}
+
+// FuzzReadMembers compares the reader of members with a library's, on any JSON; on what is none it only has to end.
+func FuzzReadMembers(f *testing.F) {
+	f.Add([]byte(`{"a":1,"b":{"a":[2,"]"]},"c":"\"}"}`))
+	f.Add([]byte(" {\t\"\\u0061\" : null , \"A\":[]\r\n} "))
+	f.Add([]byte(`{"a":"x","b":-1e9,"a":true}`))
+	f.Add([]byte(`{"":{},"b\\":"\\"}`))
+	f.Add([]byte(`{}`))
+	f.Add([]byte(`[{"a":1}]`))
+	f.Fuzz(func(t *testing.T, object []byte) {
+		var a, b json.RawMessage
+		err := readMembers(object, member{"a", &a}, member{"b", &b})
+		if !json.Valid(object) {
+			return // Parse lets no others through
+		}
+		var want struct {
+			A json.RawMessage `json:"a"`
+			B json.RawMessage `json:"b"`
+		}
+		strict, wrong := kjson.UnmarshalStrict(object, &want, kjson.DisallowDuplicateFields)
+		switch {
+		case kindOf(object) != kindObject || wrong != nil || len(strict) > 0:
+			if err == nil {
+				t.Fatalf("%q is let through, though %v%v", object, wrong, strict)
+			}
+		case err != nil:
+			t.Fatalf("%q: %v", object, err)
+		case !bytes.Equal(a, want.A) || !bytes.Equal(b, want.B):
+			t.Fatalf("%q is read as %q and %q, want %q and %q", object, a, b, want.A, want.B)
+		}
 	})
 }
 

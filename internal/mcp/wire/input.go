@@ -11,15 +11,11 @@ func (s Server) InputRequired() ResultHeader { return ResultHeader{resultInputRe
 // declaresForms reports whether the capability elicitation allows to ask by forms: without any mode it means that of forms
 // (client/elicitation, "Capabilities").
 func declaresForms(elicitation json.RawMessage) bool {
-	if kindOf(elicitation) != kindObject {
+	var form, url json.RawMessage
+	if readMembers(elicitation, member{"form", &form}, member{"url", &url}) != nil {
 		return false
 	}
-	var modes map[string]json.RawMessage
-	if decode(elicitation, &modes) != nil {
-		return false
-	}
-	_, url := modes["url"]
-	return kindOf(modes["form"]) == kindObject || modes["form"] == nil && !url
+	return kindOf(form) == kindObject || form == nil && url == nil
 }
 
 // MissingCapabilities is -32021 for a request that did not declare what it needs: the Tasks extension, elicitation by forms, or

@@ -33,10 +33,8 @@ type Meta struct {
 
 // HasProtocolVersion reports whether a request's _meta names a protocol version at all, of whatever type: what makes it modern.
 func HasProtocolVersion(meta json.RawMessage) bool {
-	var fields struct {
-		Version json.RawMessage `json:"io.modelcontextprotocol/protocolVersion"`
-	}
-	return kindOf(meta) == kindObject && decode(meta, &fields) == nil && fields.Version != nil
+	var version json.RawMessage
+	return readMembers(meta, member{MetaProtocolVersion, &version}) == nil && version != nil
 }
 
 // ParseMeta reads a modern request's _meta. A required field that is missing or has the wrong type is -32602 (basic/index,
@@ -45,43 +43,36 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 	if raw == nil {
 		return Meta{}, InvalidParams("Missing required params._meta with %s and %s", MetaProtocolVersion, MetaClientCapabilities)
 	}
-	var fields struct {
-		Version       json.RawMessage `json:"io.modelcontextprotocol/protocolVersion"`
-		Capabilities  json.RawMessage `json:"io.modelcontextprotocol/clientCapabilities"`
-		ProgressToken json.RawMessage `json:"progressToken"`
-		Traceparent   json.RawMessage `json:"traceparent"`
-		Idempotency   json.RawMessage `json:"mcptasks.dev/idempotency-key"`
-	}
 	if kindOf(raw) != kindObject {
 		return Meta{}, InvalidParams("params._meta must be an object")
 	}
-	if err := decode(raw, &fields); err != nil {
+	var meta Meta
+	var version, capabilities, traceparent json.RawMessage
+	err := readMembers(raw,
+		member{MetaProtocolVersion, &version}, member{MetaClientCapabilities, &capabilities},
+		member{"progressToken", &meta.ProgressToken}, member{"traceparent", &traceparent},
+		member{MetaIdempotencyKey, &meta.IdempotencyKey})
+	if err != nil {
 		return Meta{}, InvalidParams("params._meta %s", err)
 	}
-	var meta Meta
 	switch {
-	case fields.Version == nil:
+	case version == nil:
 		return Meta{}, InvalidParams("Missing required _meta field: %s", MetaProtocolVersion)
-	case !decodeString(fields.Version, &meta.ProtocolVersion):
+	case !decodeString(version, &meta.ProtocolVersion):
 		return Meta{}, InvalidParams("The _meta field %s must be a string", MetaProtocolVersion)
-	case fields.Capabilities == nil:
+	case capabilities == nil:
 		return Meta{}, InvalidParams("Missing required _meta field: %s", MetaClientCapabilities)
-	case kindOf(fields.Capabilities) != kindObject:
+	case kindOf(capabilities) != kindObject:
 		return Meta{}, InvalidParams("The _meta field %s must be an object", MetaClientCapabilities)
-	case fields.ProgressToken != nil && !validProgressToken(fields.ProgressToken):
+	case meta.ProgressToken != nil && !validProgressToken(meta.ProgressToken):
 		return Meta{}, InvalidParams("The _meta field progressToken must be a string or a number")
 	}
-	meta.ProgressToken, meta.IdempotencyKey = fields.ProgressToken, fields.Idempotency
-	var declared struct {
-		Extensions  json.RawMessage `json:"extensions"`
-		Elicitation json.RawMessage `json:"elicitation"`
+	var extensions, elicitation json.RawMessage
+	if readMembers(capabilities, member{"extensions", &extensions}, member{"elicitation", &elicitation}) == nil {
+		meta.Tasks, meta.Forms = declaresTasks(extensions), declaresForms(elicitation)
 	}
-	if decode(fields.Capabilities, &declared) == nil {
-		meta.Tasks, meta.Forms = declaresTasks(declared.Extensions), declaresForms(declared.Elicitation)
-	}
-	var traceparent string
-	if decodeString(fields.Traceparent, &traceparent) {
-		meta.Traceparent = ValidTraceparent(traceparent)
+	if context, ok := String(traceparent); ok {
+		meta.Traceparent = ValidTraceparent(context)
 	}
 	return meta, nil
 }
@@ -89,13 +80,8 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 // declaresTasks looks for the extension where SEP-2663 puts it, and nowhere else: the tasks capability of 2025-11-25 does not
 // count.
 func declaresTasks(raw json.RawMessage) bool {
-	if kindOf(raw) != kindObject {
-		return false
-	}
-	var extensions struct {
-		Tasks json.RawMessage `json:"io.modelcontextprotocol/tasks"`
-	}
-	return decode(raw, &extensions) == nil && kindOf(extensions.Tasks) == kindObject
+	var tasks json.RawMessage
+	return readMembers(raw, member{TasksExtension, &tasks}) == nil && kindOf(tasks) == kindObject
 }
 
 func validProgressToken(raw json.RawMessage) bool {
