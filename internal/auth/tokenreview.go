@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -53,8 +52,10 @@ type TokenReviews struct {
 // verdict is what the API server said of a token. Only its own words are remembered, never a failure to ask.
 type verdict struct {
 	user authenticationv1.UserInfo
-	good bool
-	at   time.Time
+	// namespace is that of the service account; empty: the user is none.
+	namespace string
+	good      bool
+	at        time.Time
 }
 
 // NewTokenReviews makes a TokenReviews. failures, which may be nil, limits what bad tokens cost. A nil clock stands for the real
@@ -96,11 +97,10 @@ func (t *TokenReviews) Authenticate(r *http.Request) (Caller, error) {
 	case !verdict.good:
 		return Caller{}, badToken(t.audience)
 	}
-	namespace, _, err := serviceaccount.SplitUsername(verdict.user.Username)
-	if err != nil {
+	if verdict.namespace == "" {
 		return Caller{}, noTenant("You have no tenant here: only service accounts of a tenant's namespace may call tools")
 	}
-	tenant, err := t.tenants.Tenant(r.Context(), namespace)
+	tenant, err := t.tenants.Tenant(r.Context(), verdict.namespace)
 	if err != nil {
 		return Caller{}, err
 	}
@@ -109,15 +109,14 @@ func (t *TokenReviews) Authenticate(r *http.Request) (Caller, error) {
 		Subject:   verdict.user.Username,
 		Groups:    verdict.user.Groups,
 		Tenant:    tenant,
-		Namespace: namespace,
+		Namespace: verdict.namespace,
 	}, nil
 }
 
 // review asks the API server about a token, or remembers what it said. remote is the address that the token came from.
 func (t *TokenReviews) review(ctx context.Context, token, remote string) (verdict, error) {
-	mac := hmac.New(sha256.New, t.key[:])
-	_, _ = mac.Write([]byte(token))
-	key := string(mac.Sum(nil)) // tokens themselves are not kept in memory
+	sum := sha256.Sum256(append(t.key[:len(t.key):len(t.key)], token...))
+	key := string(sum[:]) // tokens themselves are not kept in memory
 	known, trusted := t.remembered(key)
 	if known != nil {
 		return *known, nil
@@ -194,9 +193,14 @@ func (t *TokenReviews) ask(ctx context.Context, token string) (verdict, error) {
 	case status.Authenticated && status.User.Username == "":
 		return verdict{}, errors.New("review a token: the API server gave no user name")
 	}
+	namespace, _, err := serviceaccount.SplitUsername(status.User.Username)
+	if err != nil {
+		namespace = ""
+	}
 	// An API server that does not know audiences leaves the list empty; its word does not mean that the token is for us.
 	return verdict{
-		user: status.User,
-		good: status.Authenticated && slices.Contains(status.Audiences, t.audience),
+		user:      status.User,
+		namespace: namespace,
+		good:      status.Authenticated && slices.Contains(status.Audiences, t.audience),
 	}, nil
 }
