@@ -62,6 +62,9 @@ func acceptsBoth(accept []string) bool {
 
 // mediaRange is one element of an Accept header without its parameters; empty where it takes nothing.
 func mediaRange(element string) string {
+	if !strings.Contains(element, ";") {
+		return strings.ToLower(strings.TrimSpace(element))
+	}
 	got, parameters, err := mime.ParseMediaType(element)
 	if err != nil || parameters["q"] == "0" {
 		return ""

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -44,6 +45,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 
 // Observe writes one line of access log for each request and counts it. Tokens, arguments and results are never logged.
 func Observe(logger logr.Logger, metrics *Metrics, next http.Handler) http.Handler {
+	access := slog.New(logr.ToSlogHandler(logger)) // whose attributes need no memory each
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		record := &Record{}
 		response := observed(w)
@@ -62,10 +64,12 @@ func Observe(logger logr.Logger, metrics *Metrics, next http.Handler) http.Handl
 			took := time.Since(begin)
 			metrics.requests.WithLabelValues(record.Method, strconv.Itoa(record.Code), strconv.Itoa(status)).Inc()
 			metrics.duration.WithLabelValues(record.Method).Observe(took.Seconds())
-			logger.Info("request",
-				"rpc", record.Method, "target", record.Target, "task", record.Task, "code", record.Code,
-				"http", r.Method, "status", status, "bytes", response.bytes, "ms", took.Milliseconds(),
-				"issuer", record.Caller.Issuer, "subject", record.Caller.Subject, "tenant", record.Caller.Tenant)
+			access.LogAttrs(r.Context(), slog.LevelInfo, "request",
+				slog.String("rpc", record.Method), slog.String("target", record.Target), slog.String("task", record.Task),
+				slog.Int("code", record.Code), slog.String("http", r.Method), slog.Int("status", status),
+				slog.Int64("bytes", response.bytes), slog.Int64("ms", took.Milliseconds()),
+				slog.String("issuer", record.Caller.Issuer), slog.String("subject", record.Caller.Subject),
+				slog.String("tenant", record.Caller.Tenant))
 		}()
 		next.ServeHTTP(response, r.WithContext(withRecord(r.Context(), record)))
 		completed = true

@@ -13,6 +13,7 @@ const writeTimeout = 30 * time.Second
 type response struct {
 	http.ResponseWriter
 	controller *http.ResponseController
+	extended   time.Time // when the connection was given its deadline
 	status     int
 	bytes      int64
 }
@@ -50,7 +51,13 @@ func (r *response) Write(data []byte) (int, error) {
 	return n, err
 }
 
+// extendDeadline gives the connection writeTimeout from now on, give or take a second: an answer is several writes at once.
 func (r *response) extendDeadline() {
+	now := time.Now()
+	if now.Sub(r.extended) < time.Second {
+		return
+	}
+	r.extended = now
 	// Writers without deadlines are those of tests.
-	_ = r.controller.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_ = r.controller.SetWriteDeadline(now.Add(writeTimeout))
 }
