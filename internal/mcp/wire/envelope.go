@@ -113,8 +113,8 @@ func decodeString(raw json.RawMessage, target *string) bool {
 	if kindOf(raw) != kindString {
 		return false
 	}
-	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
-		*target = string(raw[1 : len(raw)-1])
+	if n := len(raw); n >= 2 && raw[0] == '"' && raw[n-1] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		*target = string(raw[1 : n-1])
 		return true
 	}
 	return json.Unmarshal(raw, target) == nil

@@ -71,8 +71,8 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 	if readMembers(capabilities, member{"extensions", &extensions}, member{"elicitation", &elicitation}) == nil {
 		meta.Tasks, meta.Forms = declaresTasks(extensions), declaresForms(elicitation)
 	}
-	if context, ok := String(traceparent); ok {
-		meta.Traceparent = ValidTraceparent(context)
+	if value, ok := String(traceparent); ok {
+		meta.Traceparent = ValidTraceparent(value)
 	}
 	return meta, nil
 }
