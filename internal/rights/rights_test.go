@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,8 +20,16 @@ import (
 
 // authorizer is an API server that answers reviews of rights.
 type authorizer struct {
-	denied string // a right in RBAC's words
+	mu     sync.Mutex
+	denied string
 	err    error
+}
+
+// says lets it deny a right, in RBAC's words, or answer with an error from now on.
+func (a *authorizer) says(denied string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.denied, a.err = denied, err
 }
 
 func (a *authorizer) client(t *testing.T) client.Client {
@@ -40,6 +49,8 @@ func (a *authorizer) client(t *testing.T) client.Client {
 			if r.Subresource != "" {
 				right.Resource += "/" + r.Subresource
 			}
+			a.mu.Lock()
+			defer a.mu.Unlock()
 			review.Status.Allowed = right.String() != a.denied
 			return a.err
 		},
@@ -78,14 +89,14 @@ func TestMissingRightIsTold_B42(t *testing.T) {
 			}
 		}
 		after(0, "")
-		a.denied = "get pods/log"
+		a.says("get pods/log", nil)
 		after(rarely, "get pods/log")
-		a.denied, a.err = "", errors.New("connection refused")
+		a.says("", errors.New("connection refused"))
 		after(interval, "get pods/log") // nobody has said that it is given
-		a.denied, a.err = "delete jobs.batch", nil
+		a.says("delete jobs.batch", nil)
 		after(interval, "delete jobs.batch")
 		after(interval, "delete jobs.batch")
-		a.denied = ""
+		a.says("", nil)
 		after(interval, "")
 		cancel()
 		if err := <-ended; err != nil {
