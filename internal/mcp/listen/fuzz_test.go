@@ -12,6 +12,7 @@ func FuzzFilter(f *testing.F) {
 	f.Add([]byte(`{"toolsListChanged":true,"taskIds":["a","b","a","\u00e4"]}`))
 	f.Add([]byte(`{"taskIds":[],"resourceSubscriptions":["x"],"other":[null]}`))
 	f.Add([]byte(` {"taskIds" : [ "\ud800" ]}`))
+	f.Add([]byte("{\"taskIds\":[\"\xb1\"]}"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if !json.Valid(raw) {
 			return // the envelope's parser lets no others through

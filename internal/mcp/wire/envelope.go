@@ -108,12 +108,12 @@ var (
 	errDuplicate = errors.New("has a member twice")
 )
 
-// decodeString reads a value of a request. One without escapes is itself.
+// decodeString reads a value of a request. One without escapes is itself, if it is UTF-8: what is not, comes out as U+FFFD.
 func decodeString(raw json.RawMessage, target *string) bool {
 	if kindOf(raw) != kindString {
 		return false
 	}
-	if n := len(raw); n >= 2 && raw[0] == '"' && raw[n-1] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+	if n := len(raw); n >= 2 && raw[0] == '"' && raw[n-1] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		*target = string(raw[1 : n-1])
 		return true
 	}
