@@ -193,10 +193,7 @@ func (t *TokenReviews) ask(ctx context.Context, token string) (verdict, error) {
 	case status.Authenticated && status.User.Username == "":
 		return verdict{}, errors.New("review a token: the API server gave no user name")
 	}
-	namespace, _, err := serviceaccount.SplitUsername(status.User.Username)
-	if err != nil {
-		namespace = ""
-	}
+	namespace, _, _ := serviceaccount.SplitUsername(status.User.Username) // empty with an error
 	// An API server that does not know audiences leaves the list empty; its word does not mean that the token is for us.
 	return verdict{
 		user:      status.User,

@@ -67,7 +67,8 @@ func look(o Observation) *facts {
 	slices.SortFunc(f.attempts, func(a, b *attempt) int {
 		return cmp.Or(a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time), cmp.Compare(a.pod.Name, b.pod.Name))
 	})
-	if !f.isSeveral() {
+	isSeveral := f.isSeveral()
+	if !isSeveral {
 		f.attempts = withoutDoubles(f.attempts)
 	}
 	for _, a := range f.attempts {
@@ -78,7 +79,7 @@ func look(o Observation) *facts {
 			f.last = a
 		}
 	}
-	if f.isSeveral() {
+	if isSeveral {
 		f.several = f.readSeveral()
 	}
 	return f

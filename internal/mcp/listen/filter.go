@@ -3,8 +3,6 @@ package listen
 import (
 	"encoding/json"
 
-	kjson "sigs.k8s.io/json"
-
 	"github.com/mcptasks/mcptasks/internal/mcp/wire"
 )
 
@@ -31,15 +29,12 @@ func parseFilter(raw json.RawMessage) (filter, *wire.Error) {
 	if !wire.IsObject(raw) {
 		return filter{}, wire.InvalidParams("params.notifications must be an object")
 	}
-	var members struct {
-		Tools     json.RawMessage `json:"toolsListChanged"`
-		Prompts   json.RawMessage `json:"promptsListChanged"`
-		Resources json.RawMessage `json:"resourcesListChanged"`
-		URIs      json.RawMessage `json:"resourceSubscriptions"`
-		TaskIDs   json.RawMessage `json:"taskIds"`
-	}
-	strict, err := kjson.UnmarshalStrict(raw, &members, kjson.DisallowDuplicateFields)
-	if err != nil || len(strict) > 0 {
+	var tools, prompts, resources, uris, taskIDs json.RawMessage
+	err := wire.ReadMembers(raw,
+		wire.Member{Name: "toolsListChanged", Value: &tools}, wire.Member{Name: "promptsListChanged", Value: &prompts},
+		wire.Member{Name: "resourcesListChanged", Value: &resources},
+		wire.Member{Name: "resourceSubscriptions", Value: &uris}, wire.Member{Name: "taskIds", Value: &taskIDs})
+	if err != nil {
 		return filter{}, wire.InvalidParams("params.notifications is malformed, or has a member twice")
 	}
 	var wanted filter
@@ -48,22 +43,22 @@ func parseFilter(raw json.RawMessage) (filter, *wire.Error) {
 		value json.RawMessage
 		ok    bool
 	}{
-		{"toolsListChanged", members.Tools, readBool(members.Tools, &wanted.tools)},
-		{"promptsListChanged", members.Prompts, readBool(members.Prompts, new(bool))},
-		{"resourcesListChanged", members.Resources, readBool(members.Resources, new(bool))},
+		{"toolsListChanged", tools, readBool(tools, &wanted.tools)},
+		{"promptsListChanged", prompts, readBool(prompts, new(bool))},
+		{"resourcesListChanged", resources, readBool(resources, new(bool))},
 	} {
 		if !member.ok {
 			return filter{}, wire.InvalidParams("params.notifications.%s must be a boolean", member.name)
 		}
 	}
-	if _, ok := readStrings(members.URIs); !ok {
+	if _, ok := readStrings(uris); !ok {
 		return filter{}, wire.InvalidParams("params.notifications.resourceSubscriptions must be an array of strings")
 	}
-	ids, ok := readStrings(members.TaskIDs)
+	ids, ok := readStrings(taskIDs)
 	if !ok {
 		return filter{}, wire.InvalidParams("params.notifications.taskIds must be an array of strings")
 	}
-	wanted.tasks = members.TaskIDs != nil
+	wanted.tasks = taskIDs != nil
 	wanted.taskIDs = unique(ids)
 	if len(wanted.taskIDs) > maxTaskIDs {
 		return filter{}, wire.InvalidParams(

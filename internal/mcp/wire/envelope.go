@@ -25,10 +25,10 @@ type Params struct {
 }
 
 func (p *Params) read(object []byte) error {
-	return readMembers(object,
-		member{"_meta", &p.Meta}, member{"name", &p.Name}, member{"uri", &p.URI}, member{"arguments", &p.Arguments},
-		member{"cursor", &p.Cursor}, member{"taskId", &p.TaskID}, member{"inputResponses", &p.InputResponses},
-		member{"requestState", &p.RequestState}, member{"notifications", &p.Notifications})
+	return ReadMembers(object,
+		Member{"_meta", &p.Meta}, Member{"name", &p.Name}, Member{"uri", &p.URI}, Member{"arguments", &p.Arguments},
+		Member{"cursor", &p.Cursor}, Member{"taskId", &p.TaskID}, Member{"inputResponses", &p.InputResponses},
+		Member{"requestState", &p.RequestState}, Member{"notifications", &p.Notifications})
 }
 
 // IsNotification reports whether nobody waits for an answer.
@@ -46,8 +46,8 @@ func Parse(body []byte) (*Request, *Error) {
 		return nil, InvalidRequest("The body must be one JSON-RPC request object; batches are not supported")
 	}
 	var version, id, method, params json.RawMessage
-	err := readMembers(body,
-		member{"jsonrpc", &version}, member{"id", &id}, member{"method", &method}, member{"params", &params})
+	err := ReadMembers(body,
+		Member{"jsonrpc", &version}, Member{"id", &id}, Member{"method", &method}, Member{"params", &params})
 	if err != nil {
 		return nil, InvalidRequest("The request %s", err)
 	}
@@ -94,14 +94,13 @@ const (
 
 // kindOf tells a JSON value's type by its first byte.
 func kindOf(raw []byte) kind {
-	raw = bytes.TrimLeft(raw, " \t\r\n")
-	if len(raw) == 0 {
+	if raw = trimSpace(raw); len(raw) == 0 {
 		return kindNone
 	}
 	return kind(raw[0])
 }
 
-// What readMembers finds wrong. The texts continue a sentence whose subject is the value.
+// What ReadMembers finds wrong. The texts continue a sentence whose subject is the value.
 var (
 	errSyntax    = errors.New("is not JSON")
 	errType      = errors.New("is malformed")

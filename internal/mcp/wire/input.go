@@ -12,7 +12,7 @@ func (s Server) InputRequired() ResultHeader { return ResultHeader{resultInputRe
 // (client/elicitation, "Capabilities").
 func declaresForms(elicitation json.RawMessage) bool {
 	var form, url json.RawMessage
-	if readMembers(elicitation, member{"form", &form}, member{"url", &url}) != nil {
+	if ReadMembers(elicitation, Member{"form", &form}, Member{"url", &url}) != nil {
 		return false
 	}
 	return kindOf(form) == kindObject || form == nil && url == nil

@@ -5,21 +5,23 @@ import (
 	"encoding/json"
 )
 
-// member is one that is wanted of an object: its name, and where its value goes, which stays nil where the object has none.
-type member struct {
-	name  string
-	value *json.RawMessage
+// Member is one that is wanted of an object.
+type Member struct {
+	// Name is the member's.
+	Name string
+	// Value is where its value goes, which stays nil where the object has no such member.
+	Value *json.RawMessage
 }
 
-// readMembers finds members of an object, in one pass and without copying: every request goes through here several times, and
+// ReadMembers finds members of an object, in one pass and without copying: every request goes through here several times, and
 // most are polls. The object has to be valid JSON, as all parts of a request are that Parse let through. Names are compared
-// case-sensitively, after their escapes are undone; a wanted one that is there twice is errDuplicate. All others are skipped.
-func readMembers(object []byte, wanted ...member) error {
-	rest := trimSpace(object)
-	if len(rest) == 0 || rest[0] != '{' {
+// case-sensitively, after their escapes are undone; a wanted one that is there twice is an error. All others are skipped. Errors
+// show nothing of what was sent, and continue a sentence whose subject is the object.
+func ReadMembers(object []byte, wanted ...Member) error {
+	if kindOf(object) != kindObject {
 		return errType
 	}
-	for rest = rest[1:]; ; {
+	for rest := trimSpace(object)[1:]; ; {
 		rest = trimSpace(rest)
 		if len(rest) > 0 && rest[0] == ',' {
 			rest = trimSpace(rest[1:])
@@ -41,13 +43,13 @@ func readMembers(object []byte, wanted ...member) error {
 			return errSyntax
 		}
 		for _, m := range wanted {
-			if !isString(name, m.name) {
+			if !isString(name, m.Name) {
 				continue
 			}
-			if *m.value != nil {
+			if *m.Value != nil {
 				return errDuplicate
 			}
-			*m.value = rest[:end:end]
+			*m.Value = rest[:end:end]
 		}
 		rest = rest[end:]
 	}

@@ -34,7 +34,7 @@ type Meta struct {
 // HasProtocolVersion reports whether a request's _meta names a protocol version at all, of whatever type: what makes it modern.
 func HasProtocolVersion(meta json.RawMessage) bool {
 	var version json.RawMessage
-	return readMembers(meta, member{MetaProtocolVersion, &version}) == nil && version != nil
+	return ReadMembers(meta, Member{MetaProtocolVersion, &version}) == nil && version != nil
 }
 
 // ParseMeta reads a modern request's _meta. A required field that is missing or has the wrong type is -32602 (basic/index,
@@ -48,10 +48,10 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 	}
 	var meta Meta
 	var version, capabilities, traceparent json.RawMessage
-	err := readMembers(raw,
-		member{MetaProtocolVersion, &version}, member{MetaClientCapabilities, &capabilities},
-		member{"progressToken", &meta.ProgressToken}, member{"traceparent", &traceparent},
-		member{MetaIdempotencyKey, &meta.IdempotencyKey})
+	err := ReadMembers(raw,
+		Member{MetaProtocolVersion, &version}, Member{MetaClientCapabilities, &capabilities},
+		Member{"progressToken", &meta.ProgressToken}, Member{"traceparent", &traceparent},
+		Member{MetaIdempotencyKey, &meta.IdempotencyKey})
 	if err != nil {
 		return Meta{}, InvalidParams("params._meta %s", err)
 	}
@@ -68,7 +68,7 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 		return Meta{}, InvalidParams("The _meta field progressToken must be a string or a number")
 	}
 	var extensions, elicitation json.RawMessage
-	if readMembers(capabilities, member{"extensions", &extensions}, member{"elicitation", &elicitation}) == nil {
+	if ReadMembers(capabilities, Member{"extensions", &extensions}, Member{"elicitation", &elicitation}) == nil {
 		meta.Tasks, meta.Forms = declaresTasks(extensions), declaresForms(elicitation)
 	}
 	if value, ok := String(traceparent); ok {
@@ -81,7 +81,7 @@ func ParseMeta(raw json.RawMessage) (Meta, *Error) {
 // count.
 func declaresTasks(raw json.RawMessage) bool {
 	var tasks json.RawMessage
-	return readMembers(raw, member{TasksExtension, &tasks}) == nil && kindOf(tasks) == kindObject
+	return ReadMembers(raw, Member{TasksExtension, &tasks}) == nil && kindOf(tasks) == kindObject
 }
 
 func validProgressToken(raw json.RawMessage) bool {

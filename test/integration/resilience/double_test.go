@@ -20,12 +20,7 @@ import (
 func TestDouble_B36(t *testing.T) {
 	w := newWorld(t)
 	finish := make(chan struct{})
-	n := startNode(t, w.namespace, func(_ string, stop <-chan struct{}) {
-		select {
-		case <-finish:
-		case <-stop:
-		}
-	})
+	n := startNode(t, w.namespace, until(finish))
 	w.offer()
 	w.awaitLeader(w.controller())
 	c := w.client(w.endpoint(endpointConfig))
@@ -33,14 +28,19 @@ func TestDouble_B36(t *testing.T) {
 	id := w.call(c)
 	w.awaitReason(id, v1alpha1.ReasonRunning)
 
-	var first corev1.PodList
-	w.must(cluster.List(t.Context(), &first, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelTask: id}))
-	if len(first.Items) != 1 {
-		t.Fatalf("there are %d pods", len(first.Items))
+	pods := func() []corev1.Pod {
+		t.Helper()
+		var list corev1.PodList
+		w.must(cluster.List(t.Context(), &list, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelTask: id}))
+		return list.Items
+	}
+	first := pods()
+	if len(first) != 1 {
+		t.Fatalf("there are %d pods", len(first))
 	}
 	job := &batchv1.Job{}
 	w.must(cluster.Get(t.Context(), types.NamespacedName{Namespace: w.namespace, Name: id}, job))
-	of := first.Items[0].ObjectMeta
+	of := first[0].ObjectMeta
 	double := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.namespace, GenerateName: of.GenerateName, Labels: of.Labels, Annotations: of.Annotations,
@@ -50,9 +50,8 @@ func TestDouble_B36(t *testing.T) {
 	}
 	w.must(cluster.Create(t.Context(), double))
 	w.eventually("one of the two pods is gone", func() bool {
-		var left corev1.PodList
-		w.must(cluster.List(t.Context(), &left, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelTask: id}))
-		return len(left.Items) == 1 && left.Items[0].DeletionTimestamp == nil
+		left := pods()
+		return len(left) == 1 && left[0].DeletionTimestamp == nil
 	})
 	if task := w.record(id); task.Status.Reason != v1alpha1.ReasonRunning || strings.Contains(task.Status.Message, "stopped") {
 		t.Errorf("the task is %s (%s: %s) while its other pod runs", task.Status.State, task.Status.Reason, task.Status.Message)

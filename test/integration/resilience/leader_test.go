@@ -17,6 +17,16 @@ import (
 // atOnce is the work of a container that has nothing to do.
 func atOnce(string, <-chan struct{}) {}
 
+// until is the work of a container that is done when ended is closed.
+func until(ended <-chan struct{}) func(string, <-chan struct{}) {
+	return func(_ string, stop <-chan struct{}) {
+		select {
+		case <-ended:
+		case <-stop:
+		}
+	}
+}
+
 // changes are the requests that a program has sent to change something other than a lease.
 func changes(through *setup.Proxy) []setup.Request {
 	return through.Requests(func(r setup.Request) bool { return r.Writes() && !strings.Contains(r.Path, "/leases") })
@@ -26,12 +36,7 @@ func changes(through *setup.Proxy) []setup.Request {
 func TestHeldUpLeader_B30(t *testing.T) {
 	w := newWorld(t)
 	goOn := make(chan struct{})
-	n := startNode(t, w.namespace, func(_ string, stop <-chan struct{}) {
-		select {
-		case <-goOn:
-		case <-stop:
-		}
-	})
+	n := startNode(t, w.namespace, until(goOn))
 	w.offer()
 	through := setup.NewProxy(t, controllerConfig)
 	old := w.controllerWith(through.Kubeconfig)
